@@ -1,0 +1,74 @@
+//! Sealing, key wrapping and keyed digests: the only crate that touches ciphers.
+//!
+//! A [`Key`] carries its purpose in its type, so a key that seals records cannot sign a checkpoint,
+//! and a tenant key cannot be wrapped by the wrong parent. Clear keys never leave this crate except
+//! through the custody methods of [`Key`]; plaintext travels in [`Sensitive`].
+//!
+//! Nothing here locks memory: that needs the operating system, and this crate does no I/O. The
+//! process forbids core dumps and locks its pages when it starts.
+//!
+//! The byte formats are written down in `FORMAT.md`, with vectors beside it.
+//!
+//! ```
+//! use cloakroom_crypto::{Data, Key, PolicyDigest, RecordContext, open, seal};
+//!
+//! let key = Key::<Data>::generate();
+//! let context = RecordContext {
+//!     environment: "test",
+//!     tenant: [7; 16],
+//!     kind: "token",
+//!     record_id: b"9a1c",
+//!     column: "data",
+//!     row_version: 1,
+//!     policy: PolicyDigest::new("card_number", &["/cards/"], None),
+//! };
+//! let sealed = seal(&key, 1, &context, b"4242424242424242")?;
+//! assert_eq!(open(&key, &context, &sealed)?.expose(), b"4242424242424242");
+//! # Ok::<(), cloakroom_crypto::Error>(())
+//! ```
+
+mod custody;
+mod digest;
+mod fields;
+mod key;
+mod policy;
+mod primitives;
+mod purpose;
+mod random;
+mod record;
+mod sensitive;
+mod wrap;
+
+#[cfg(test)]
+mod vectors;
+
+pub use custody::CustodyBinding;
+pub use digest::{Fingerprint, blind_term, fingerprint, mac, verify_mac};
+pub use key::{CheckValue, KEY_BYTES, Key};
+pub use policy::PolicyDigest;
+pub use primitives::equal_in_constant_time;
+pub use purpose::{
+    Audit, Authenticates, Control, Data, Fingerprinting, Index, KeyPurpose, Purpose, Reply,
+    RootKek, SealsRecords, TenantKek, Wraps,
+};
+pub use random::{random_base58, random_bytes, random_uuid_v4_bytes};
+pub use record::{RecordContext, open, seal, sealed_key_version};
+pub use sensitive::Sensitive;
+pub use wrap::{WrapContext, unwrap, wrap};
+pub use zeroize::Zeroize;
+
+/// What can go wrong; deliberately poor in detail, and never holding data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Every way in which something fails to open: an attacker learns nothing from the kind.
+    #[error("sealed bytes do not open in this context")]
+    Integrity,
+    #[error("a context field is longer than 65535 bytes")]
+    ContextTooLong,
+    #[error("key material is not 32 bytes")]
+    KeyLength,
+    #[error("no such key purpose")]
+    UnknownPurpose,
+    #[error("the cipher library refused to seal")]
+    Provider,
+}

@@ -1,0 +1,60 @@
+//! The policy digest: what decides about a record in clear, bound to what is sealed.
+
+use crate::primitives;
+
+/// SHA-256 over a record's type, sorted containers and expiry.
+///
+/// Whoever edits one of them in the database without sealing again makes the record unreadable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PolicyDigest([u8; 32]);
+
+impl PolicyDigest {
+    /// The order of `containers` does not matter. A record without them says so:
+    /// `PolicyDigest::new::<&str>("webhook_secret", &[], None)`.
+    pub fn new<S: AsRef<str>>(
+        kind: &str,
+        containers: &[S],
+        expires_at_micros: Option<i64>,
+    ) -> Self {
+        let mut sorted: Vec<&str> = containers.iter().map(AsRef::as_ref).collect();
+        sorted.sort_unstable();
+        let expiry = expires_at_micros.map(i64::to_be_bytes);
+        let expiry: &[u8] = expiry.as_ref().map_or(&[], |bytes| bytes);
+
+        let head = [b"policy.v1", kind.as_bytes(), expiry];
+        let containers = sorted.into_iter().map(str::as_bytes);
+        Self(primitives::sha256_fields(
+            head.into_iter().chain(containers),
+        ))
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_depends_on_everything_but_the_order_of_containers() {
+        let digest = PolicyDigest::new("card", &["/a/", "/b/"], Some(5));
+
+        assert_eq!(digest, PolicyDigest::new("card", &["/b/", "/a/"], Some(5)));
+        let others = [
+            PolicyDigest::new("bank", &["/a/", "/b/"], Some(5)),
+            PolicyDigest::new("card", &["/a/"], Some(5)),
+            PolicyDigest::new("card", &["/a/", "/c/"], Some(5)),
+            PolicyDigest::new("card", &["/a//b/"], Some(5)),
+            PolicyDigest::new("card", &["/a/", "/b/", ""], Some(5)),
+            PolicyDigest::new("card", &["/a/", "/b/"], Some(6)),
+            PolicyDigest::new("card", &["/a/", "/b/"], None),
+            PolicyDigest::new("card", &["/a/", "/b/"], Some(0)),
+            PolicyDigest::new("card/a/", &["/b/"], Some(5)),
+        ];
+        for (position, other) in others.iter().enumerate() {
+            assert_ne!(digest, *other, "{position}");
+        }
+    }
+}

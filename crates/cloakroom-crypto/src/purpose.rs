@@ -1,0 +1,149 @@
+//! What a key is for: markers that live in types, and the numbers that live in columns.
+
+use crate::Error;
+
+/// The purpose of a key as the database knows it; numbers and names never change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(i16)]
+pub enum KeyPurpose {
+    RootKek = 1,
+    TenantKek = 2,
+    Data = 3,
+    Fingerprint = 4,
+    Index = 5,
+    Reply = 6,
+    Control = 7,
+    Audit = 8,
+}
+
+impl KeyPurpose {
+    const ALL: [Self; 8] = [
+        Self::RootKek,
+        Self::TenantKek,
+        Self::Data,
+        Self::Fingerprint,
+        Self::Index,
+        Self::Reply,
+        Self::Control,
+        Self::Audit,
+    ];
+
+    pub fn number(self) -> i16 {
+        self as i16
+    }
+
+    /// The name that check values and wrapped keys are bound to.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RootKek => "root_kek",
+            Self::TenantKek => "tenant_kek",
+            Self::Data => "data",
+            Self::Fingerprint => "fingerprint",
+            Self::Index => "index",
+            Self::Reply => "reply",
+            Self::Control => "control",
+            Self::Audit => "audit",
+        }
+    }
+}
+
+impl TryFrom<i16> for KeyPurpose {
+    type Error = Error;
+
+    fn try_from(number: i16) -> Result<Self, Error> {
+        Self::ALL
+            .into_iter()
+            .find(|purpose| purpose.number() == number)
+            .ok_or(Error::UnknownPurpose)
+    }
+}
+
+/// A purpose at the level of types. Sealed: the list of purposes is closed.
+pub trait Purpose: sealed::Sealed {
+    const PURPOSE: KeyPurpose;
+}
+
+/// Wraps tenant, control and audit keys.
+pub struct RootKek;
+/// Wraps the working keys of one tenant.
+pub struct TenantKek;
+/// Seals token and intent data.
+pub struct Data;
+/// Makes fingerprints.
+pub struct Fingerprinting;
+/// Makes blind search terms.
+pub struct Index;
+/// Seals stored replies and digests the requests they answer.
+pub struct Reply;
+/// Authenticates rows of tenants, applications, API keys, permissions and quotas.
+pub struct Control;
+/// Signs checkpoints of the audit chain.
+pub struct Audit;
+
+macro_rules! purposes {
+    ($($marker:ident => $purpose:ident),* $(,)?) => {$(
+        impl sealed::Sealed for $marker {}
+        impl Purpose for $marker {
+            const PURPOSE: KeyPurpose = KeyPurpose::$purpose;
+        }
+    )*};
+}
+
+purposes! {
+    RootKek => RootKek,
+    TenantKek => TenantKek,
+    Data => Data,
+    Fingerprinting => Fingerprint,
+    Index => Index,
+    Reply => Reply,
+    Control => Control,
+    Audit => Audit,
+}
+
+/// Which keys a key-encrypting key may wrap.
+pub trait Wraps<P: Purpose>: Purpose {}
+impl Wraps<TenantKek> for RootKek {}
+impl Wraps<Control> for RootKek {}
+impl Wraps<Audit> for RootKek {}
+impl Wraps<Data> for TenantKek {}
+impl Wraps<Fingerprinting> for TenantKek {}
+impl Wraps<Index> for TenantKek {}
+impl Wraps<Reply> for TenantKek {}
+
+/// Keys that seal records.
+pub trait SealsRecords: Purpose {}
+impl SealsRecords for Data {}
+impl SealsRecords for Reply {}
+
+/// Keys that authenticate what is stored in clear.
+pub trait Authenticates: Purpose {}
+impl Authenticates for Control {}
+impl Authenticates for Audit {}
+impl Authenticates for Reply {}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_tell_purposes_apart() {
+        let names: HashSet<_> = KeyPurpose::ALL.map(KeyPurpose::name).into();
+        assert_eq!(names.len(), KeyPurpose::ALL.len());
+        for purpose in KeyPurpose::ALL {
+            assert_eq!(KeyPurpose::try_from(purpose.number()), Ok(purpose));
+        }
+    }
+
+    #[test]
+    fn an_unknown_number_is_refused() {
+        for number in [i16::MIN, -1, 0, 9, i16::MAX] {
+            assert_eq!(KeyPurpose::try_from(number), Err(Error::UnknownPurpose));
+        }
+    }
+}
