@@ -1,0 +1,140 @@
+//! A position in the text of an expression; every step either succeeds or stays where it is.
+
+use serde_json::{Number, Value};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Cursor<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { rest: text }
+    }
+
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(crate) fn next_is(&self, character: char) -> bool {
+        self.rest.starts_with(character)
+    }
+
+    pub(crate) fn skip_whitespace(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    pub(crate) fn eat(&mut self, character: char) -> bool {
+        match self.rest.strip_prefix(character) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A letter or underscore, then letters, digits, underscores and hyphens.
+    pub(crate) fn identifier(&mut self) -> Option<&'a str> {
+        let is_start = |character: char| character.is_alphabetic() || character == '_';
+        let is_part = |character: char| character.is_alphanumeric() || "_-".contains(character);
+        self.rest
+            .starts_with(is_start)
+            .then(|| self.take_while(is_part))
+    }
+
+    /// Text between quotes of either kind. There are no escapes.
+    pub(crate) fn quoted(&mut self) -> Option<&'a str> {
+        let quote = self
+            .rest
+            .chars()
+            .next()
+            .filter(|first| "'\"".contains(*first))?;
+        let (text, rest) = self.rest[1..].split_once(quote)?;
+        self.rest = rest;
+        Some(text)
+    }
+
+    /// An integer or decimal.
+    pub(crate) fn number(&mut self) -> Option<Value> {
+        let mut ahead = *self;
+        ahead.eat('-');
+        let whole = ahead.take_while(|character| character.is_ascii_digit());
+        if whole.is_empty() {
+            return None;
+        }
+        let mut fraction = ahead;
+        if fraction.eat('.')
+            && !fraction
+                .take_while(|character| character.is_ascii_digit())
+                .is_empty()
+        {
+            ahead = fraction;
+        }
+
+        let text = &self.rest[..self.rest.len() - ahead.rest.len()];
+        let number = match text.parse::<i64>() {
+            Ok(integer) => Number::from(integer),
+            Err(_) => Number::from_f64(text.parse().ok()?)?,
+        };
+        *self = ahead;
+        Some(Value::Number(number))
+    }
+
+    fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
+        let end = self
+            .rest
+            .find(|character| !accept(character))
+            .unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_far_as_they_go() {
+        let cases = [
+            ("12 ", Some(json!(12)), " "),
+            ("-3", Some(json!(-3)), ""),
+            ("007", Some(json!(7)), ""),
+            ("19.5x", Some(json!(19.5)), "x"),
+            ("4.", Some(json!(4)), "."),
+            ("4.x", Some(json!(4)), ".x"),
+            (
+                "9223372036854775808",
+                Some(json!(9223372036854775808.0)),
+                "",
+            ),
+            ("-", None, "-"),
+            (".5", None, ".5"),
+        ];
+        for (text, number, rest) in cases {
+            let mut cursor = Cursor::new(text);
+            assert_eq!(cursor.number(), number, "{text}");
+            assert_eq!(cursor.rest, rest, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_close_with_their_own_kind() {
+        let cases = [
+            ("'a\"b' c", Some("a\"b"), " c"),
+            ("\"it's\"", Some("it's"), ""),
+            ("''", Some(""), ""),
+            ("'open", None, "'open"),
+            ("bare", None, "bare"),
+        ];
+        for (text, quoted, rest) in cases {
+            let mut cursor = Cursor::new(text);
+            assert_eq!(cursor.quoted(), quoted, "{text}");
+            assert_eq!(cursor.rest, rest, "{text}");
+        }
+    }
+}

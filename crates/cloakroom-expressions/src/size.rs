@@ -1,0 +1,59 @@
+//! How large a result is, without writing it out.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+/// The bytes of `value` as text or JSON, or None if they are more than `limit`.
+pub(crate) fn within(value: &Value, limit: usize) -> Option<usize> {
+    let size = match value {
+        Value::String(text) => text.len(),
+        Value::Array(_) | Value::Object(_) => {
+            let mut budget = Budget { left: limit };
+            serde_json::to_writer(&mut budget, value).ok()?;
+            limit - budget.left
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string().len(),
+    };
+    (size <= limit).then_some(size)
+}
+
+/// A writer that keeps nothing and refuses what exceeds it.
+struct Budget {
+    left: usize,
+}
+
+impl Write for Budget {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.left = self
+            .left
+            .checked_sub(bytes.len())
+            .ok_or(io::ErrorKind::WriteZero)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_as_large_as_its_text() {
+        let cases = [
+            (json!("four"), 4),
+            (json!({ "a": [1, "b"] }), 13),
+            (json!(12), 2),
+            (json!(null), 4),
+        ];
+        for (value, size) in cases {
+            assert_eq!(within(&value, size), Some(size), "{value}");
+            assert_eq!(within(&value, size - 1), None, "{value}");
+        }
+    }
+}
