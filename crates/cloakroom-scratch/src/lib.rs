@@ -1,0 +1,66 @@
+//! Private PostgreSQL and Redis servers for development and tests: started for real, gone afterwards.
+//!
+//! ```no_run
+//! use cloakroom_scratch::{Postgres, PostgresOptions, Redis, RedisOptions};
+//!
+//! # fn main() -> Result<(), cloakroom_scratch::Error> {
+//! let postgres = Postgres::start(PostgresOptions::default())?;
+//! let redis = Redis::start(RedisOptions::default())?;
+//! assert!(postgres.url().starts_with("postgres://"));
+//! assert!(redis.url().starts_with("redis://"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Each server listens on a free loopback port, keeps its files in one folder, and stops when its
+//! value is dropped. When the owning process is killed instead, a guard process stops the server
+//! and removes what was temporary, so nothing lingers.
+
+mod folder;
+mod owner;
+mod postgres;
+mod programs;
+mod redis;
+mod server;
+
+use std::path::PathBuf;
+
+pub use folder::Place;
+pub use postgres::{Postgres, PostgresOptions};
+pub use redis::{Redis, RedisOptions};
+
+/// Why a scratch server could not be started, used or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "PostgreSQL's server programs were not found; on Debian: apt-get install postgresql-15"
+    )]
+    PostgresMissing,
+    #[error("redis-server was not found; on Debian: apt-get install redis-server")]
+    RedisMissing,
+    #[error(
+        "PostgreSQL does not run as root, and there is no user `postgres` to run it as; \
+         on Debian: apt-get install postgresql-15"
+    )]
+    UserMissing,
+    #[error("{path} cannot be used: {source}")]
+    Folder {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("a server is already running in {path}")]
+    Running { path: PathBuf },
+    #[error("{program} could not be run: {source}")]
+    Spawn {
+        program: String,
+        source: std::io::Error,
+    },
+    #[error("{program} failed: {said}")]
+    Failed { program: String, said: String },
+    #[error("{program} was not ready in time; the end of its log:\n{log}")]
+    NotReady { program: String, log: String },
+    #[error("{program} did not stop")]
+    NotStopped { program: String },
+    #[error("`{name}` is not a database name: use a-z, 0-9 and _")]
+    DatabaseName { name: String },
+}

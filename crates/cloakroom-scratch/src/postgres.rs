@@ -1,0 +1,315 @@
+//! A private PostgreSQL server on a loopback port, as durable as a real one.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+
+use crate::folder::{Folder, Place, unusable};
+use crate::owner::Owner;
+use crate::server::{self, Server};
+use crate::{Error, programs};
+
+const NAME: &str = "postgres";
+const USER: &str = "cloakroom";
+const DATABASE: &str = "cloakroom";
+const PASSWORD_FILE: &str = "password";
+/// Fast shutdown: open transactions are rolled back, everything committed is written out.
+const STOP_SIGNAL: Signal = Signal::SIGINT;
+const START_TRIES: usize = 5;
+/// Sockets have addresses of 107 bytes at most, the file name of 20 included.
+const SOCKET_FOLDER_BYTES_MAX: usize = 87;
+
+/// What can be chosen about a scratch PostgreSQL.
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    pub place: Place,
+    pub shared_buffers_mb: u32,
+    pub connections_max: u32,
+    /// Further settings, as in `postgresql.conf`; they win over ours.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            place: Place::Temporary,
+            shared_buffers_mb: 256,
+            connections_max: 200,
+            settings: Vec::new(),
+        }
+    }
+}
+
+/// A running PostgreSQL; stopped when dropped.
+#[derive(Debug)]
+pub struct Postgres {
+    // Dropped in this order: the folder goes when nobody uses it any more.
+    server: Server,
+    folder: Folder,
+    programs: PathBuf,
+    password: String,
+    port: u16,
+}
+
+impl Postgres {
+    /// Makes a database cluster where there is none yet, and starts it on a free loopback port.
+    ///
+    /// When this process is root, the server runs as the user `postgres`, which must be able to
+    /// enter the folders above the chosen place.
+    pub fn start(options: PostgresOptions) -> Result<Self, Error> {
+        let programs = programs::postgres_folder()?;
+        let owner = Owner::of_postgres()?;
+        let folder = Folder::open(options.place.clone(), NAME, &owner)?;
+        if server::find_left_running(folder.path()).is_some() {
+            return Err(Error::Running {
+                path: folder.path().to_owned(),
+            });
+        }
+        let password = folder.secret(PASSWORD_FILE, &owner)?;
+        let is_new = !data_folder(&folder).join("PG_VERSION").exists();
+        if is_new {
+            make_cluster(&programs, &folder, &owner)?;
+        }
+        let (server, port) = start_server(&programs, &folder, &options, &owner)?;
+        let postgres = Self {
+            server,
+            folder,
+            programs,
+            password,
+            port,
+        };
+        if is_new {
+            postgres.create_database(DATABASE)?;
+        }
+        Ok(postgres)
+    }
+
+    /// Where the database `cloakroom` is reached, by a superuser.
+    pub fn url(&self) -> String {
+        self.url_of(DATABASE)
+    }
+
+    /// The same for another database of this server.
+    pub fn url_of(&self, database: &str) -> String {
+        format!(
+            "postgres://{USER}:{}@127.0.0.1:{}/{database}",
+            self.password, self.port
+        )
+    }
+
+    /// Makes an empty database and says where it is reached.
+    pub fn create_database(&self, name: &str) -> Result<String, Error> {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        if name.is_empty() || name.len() > 63 || !name.chars().all(is_plain) {
+            return Err(Error::DatabaseName {
+                name: name.to_owned(),
+            });
+        }
+        let mut psql = Command::new(self.programs.join("psql"));
+        // The person's own settings for psql have no say here.
+        psql.env_clear()
+            .env("PGPASSWORD", &self.password)
+            .args([
+                "--no-psqlrc",
+                "--quiet",
+                "--host=127.0.0.1",
+                "--dbname=postgres",
+            ])
+            .arg(format!("--port={}", self.port))
+            .arg(format!("--username={USER}"))
+            .arg(format!("--command=create database \"{name}\""));
+        run(psql, "psql")?;
+        Ok(self.url_of(name))
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The number of the server's main process.
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
+    pub fn log_file(&self) -> PathBuf {
+        self.server.log_file()
+    }
+
+    pub fn data_folder(&self) -> PathBuf {
+        data_folder(&self.folder)
+    }
+
+    /// Stops the server, waits for its end, and removes its folder when that was temporary.
+    pub fn stop(mut self) -> Result<(), Error> {
+        self.server.stop()
+    }
+
+    /// Leaves the server running, and its folder in place, after this process has ended.
+    pub fn leave_running(mut self) {
+        self.folder.keep();
+        self.server.leave_running();
+    }
+
+    /// Stops the server that was left running in `folder`; says whether there was one.
+    pub fn stop_left_running(folder: &Path) -> Result<bool, Error> {
+        server::stop_left_running(NAME, folder, STOP_SIGNAL)
+    }
+}
+
+fn data_folder(folder: &Folder) -> PathBuf {
+    folder.path().join("data")
+}
+
+fn make_cluster(programs: &Path, folder: &Folder, owner: &Owner) -> Result<(), Error> {
+    let mut initdb = Command::new(programs.join("initdb"));
+    initdb
+        .arg("--pgdata")
+        .arg(folder.sub_folder("data", owner)?)
+        .arg("--pwfile")
+        .arg(folder.path().join(PASSWORD_FILE))
+        .arg(format!("--username={USER}"))
+        .args([
+            "--auth=scram-sha-256",
+            "--data-checksums",
+            "--no-instructions",
+        ])
+        .args(["--encoding=UTF8", "--locale=C.UTF-8"]);
+    if folder.is_temporary() {
+        // A cluster that goes away with this process need not survive the machine's crash so early.
+        initdb.arg("--no-sync");
+    }
+    owner.run(&mut initdb, folder.path());
+    run(initdb, "initdb")
+}
+
+fn start_server(
+    programs: &Path,
+    folder: &Folder,
+    options: &PostgresOptions,
+    owner: &Owner,
+) -> Result<(Server, u16), Error> {
+    let data = data_folder(folder);
+    let sockets = folder.sub_folder("run", owner)?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let port = free_port().map_err(|source| unusable(folder.path(), source))?;
+        folder.write(
+            "data/postgresql.conf",
+            &settings(options, port, &sockets),
+            owner,
+        )?;
+        let mut command = Command::new(programs.join("postgres"));
+        command.arg("-D").arg(&data);
+        let mut server = Server::spawn(NAME, command, STOP_SIGNAL, folder, owner)?;
+        let pid = server.pid();
+        match server.wait_until(|| is_ready(&data, pid)) {
+            Ok(()) => return Ok((server, port)),
+            // Somebody else may have taken the port since it was seen free.
+            Err(_) if tries < START_TRIES && server.has_ended() => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn settings(options: &PostgresOptions, port: u16, sockets: &Path) -> String {
+    let sockets = match sockets.to_str() {
+        Some(path) if path.len() <= SOCKET_FOLDER_BYTES_MAX => path.to_owned(),
+        _ => String::new(),
+    };
+    let ours = [
+        ("listen_addresses", "127.0.0.1".to_owned()),
+        ("port", port.to_string()),
+        ("unix_socket_directories", sockets),
+        ("max_connections", options.connections_max.to_string()),
+        ("shared_buffers", format!("{}MB", options.shared_buffers_mb)),
+        ("password_encryption", "scram-sha-256".to_owned()),
+        // What was acknowledged must be on the disk, in tests above all.
+        ("fsync", "on".to_owned()),
+        ("full_page_writes", "on".to_owned()),
+        ("synchronous_commit", "on".to_owned()),
+        // Values never reach the server's log.
+        ("log_error_verbosity", "terse".to_owned()),
+        ("log_parameter_max_length", "0".to_owned()),
+        ("log_parameter_max_length_on_error", "0".to_owned()),
+        ("log_line_prefix", "%m [%p] ".to_owned()),
+        ("log_timezone", "UTC".to_owned()),
+        ("timezone", "UTC".to_owned()),
+    ];
+    let theirs = options
+        .settings
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.clone()));
+    ours.into_iter()
+        .chain(theirs)
+        .map(|(name, value)| format!("{name} = '{}'\n", value.replace('\'', "''")))
+        .collect()
+}
+
+/// PostgreSQL writes its process number into the first line of this file, its status into the
+/// eighth; another number is what an earlier start left behind.
+fn is_ready(data: &Path, pid: u32) -> bool {
+    std::fs::read_to_string(data.join("postmaster.pid")).is_ok_and(|text| {
+        let mut lines = text.lines().map(str::trim);
+        lines.next() == Some(&pid.to_string()) && lines.nth(6) == Some("ready")
+    })
+}
+
+/// A loopback port that nobody listens on at this moment.
+pub(crate) fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+        .local_addr()?
+        .port())
+}
+
+fn run(mut command: Command, program: &str) -> Result<(), Error> {
+    let output = command.output().map_err(|source| Error::Spawn {
+        program: program.into(),
+        source,
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(Error::Failed {
+        program: program.into(),
+        said,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_keep_durability_and_quote_values() {
+        let options = PostgresOptions {
+            settings: vec![("application_name".into(), "it's".into())],
+            ..PostgresOptions::default()
+        };
+
+        let text = settings(&options, 5999, Path::new("/tmp/x"));
+
+        for line in [
+            "fsync = 'on'",
+            "full_page_writes = 'on'",
+            "synchronous_commit = 'on'",
+            "port = '5999'",
+            "unix_socket_directories = '/tmp/x'",
+            "application_name = 'it''s'",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_socket_folder_with_a_long_name_is_left_out() {
+        let long = format!("/tmp/{}", "x".repeat(SOCKET_FOLDER_BYTES_MAX));
+
+        let text = settings(&PostgresOptions::default(), 5999, Path::new(&long));
+
+        assert!(text.contains("unix_socket_directories = ''\n"));
+    }
+}
