@@ -1,0 +1,155 @@
+//! The text of an API key: `key_<env>_<region>_<type>_<random>`.
+
+use cloakroom_crypto::{Sensitive, random_base58, random_bytes};
+
+use super::{ApplicationKind, TenantKind};
+
+/// Characters of the random part that find the key's row; the others are the secret.
+const LOOKUP_LENGTH: usize = 10;
+const RANDOM_LENGTH: usize = 22;
+/// Private and management keys add a dot and this many hexadecimal digits.
+const TAIL_LENGTH: usize = 32;
+const LENGTH_MAX: usize = 100;
+
+const BASE58: &str = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
+/// A new key. It is shown once and kept only as a keyed digest.
+pub struct ApiKey(Sensitive<String>);
+
+/// What the text of a key says, before anyone knows whether it is a real one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct KeyParts<'a> {
+    pub tenant_kind: TenantKind,
+    pub application_kind: ApplicationKind,
+    pub lookup: &'a str,
+}
+
+impl ApiKey {
+    pub fn generate(
+        tenant_kind: TenantKind,
+        region: &str,
+        application_kind: ApplicationKind,
+    ) -> Self {
+        let mut text = format!(
+            "key_{}_{region}_{}_{}",
+            tenant_kind.key_mark(),
+            application_kind.key_mark(),
+            random_base58(RANDOM_LENGTH),
+        );
+        if has_tail(application_kind) {
+            text.push('.');
+            text.push_str(&hex::encode(random_bytes::<{ TAIL_LENGTH / 2 }>()));
+        }
+        Self(Sensitive::new(text))
+    }
+
+    /// The text, for the one time that it is shown.
+    pub fn expose(&self) -> &str {
+        self.0.expose()
+    }
+}
+
+impl<'a> KeyParts<'a> {
+    /// Reads a key's text; malformed text costs no look-up.
+    pub fn parse(text: &'a str) -> Option<Self> {
+        if text.len() > LENGTH_MAX {
+            return None;
+        }
+        let mut words = text.strip_prefix("key_")?.split('_');
+        let (env, region, kind, random) =
+            (words.next()?, words.next()?, words.next()?, words.next()?);
+        if words.next().is_some() {
+            return None;
+        }
+        let tenant_kind = [TenantKind::Test, TenantKind::Production]
+            .into_iter()
+            .find(|candidate| candidate.key_mark() == env)?;
+        let application_kind = ApplicationKind::ALL
+            .into_iter()
+            .find(|candidate| candidate.key_mark() == kind)?;
+        let region_fits =
+            (2..=10).contains(&region.len()) && region.bytes().all(|b| b.is_ascii_lowercase());
+        if !region_fits || !is_random_part(random, application_kind) {
+            return None;
+        }
+        Some(Self {
+            tenant_kind,
+            application_kind,
+            lookup: random.get(..LOOKUP_LENGTH)?,
+        })
+    }
+}
+
+fn has_tail(kind: ApplicationKind) -> bool {
+    kind != ApplicationKind::Public
+}
+
+fn is_random_part(text: &str, kind: ApplicationKind) -> bool {
+    let (random, tail) = match text.split_once('.') {
+        Some((random, tail)) => (random, Some(tail)),
+        None => (text, None),
+    };
+    let tail_fits = match tail {
+        None => !has_tail(kind),
+        Some(tail) => {
+            has_tail(kind)
+                && tail.len() == TAIL_LENGTH
+                && tail.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        }
+    };
+    tail_fits && random.len() == RANDOM_LENGTH && random.chars().all(|c| BASE58.contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_key_says_what_it_is_for() {
+        for tenant_kind in [TenantKind::Test, TenantKind::Production] {
+            for application_kind in ApplicationKind::ALL {
+                let key = ApiKey::generate(tenant_kind, "eu", application_kind);
+                let text = key.expose();
+
+                let parts = KeyParts::parse(text).unwrap();
+
+                assert!(parts.tenant_kind == tenant_kind, "{text}");
+                assert!(parts.application_kind == application_kind, "{text}");
+                assert_eq!(parts.lookup.len(), LOOKUP_LENGTH);
+                assert!(text.len() <= LENGTH_MAX);
+                assert!(
+                    text.bytes()
+                        .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn malformed_keys_are_not_looked_up() {
+        let random = "1111111111111111111111";
+        let tail = "0".repeat(32);
+        let cases = [
+            (format!("key_test_us_pub_{random}"), true),
+            (format!("key_prod_us_pvt_{random}.{tail}"), true),
+            (format!("key_test_us_pub_{random}.{tail}"), false),
+            (format!("key_test_us_pvt_{random}"), false),
+            (
+                format!("key_test_us_pvt_{random}.{}", "g".repeat(32)),
+                false,
+            ),
+            (format!("key_test_US_pub_{random}"), false),
+            (format!("key_live_us_pub_{random}"), false),
+            (format!("key_test_us_ses_{random}"), false),
+            (format!("key_test_us_pub_{random}1"), false),
+            (format!("key_test_us_pub_{}", "0".repeat(22)), false),
+            (format!("key_test_us_pub_{random}_x"), false),
+            (format!("kez_test_us_pub_{random}"), false),
+            ("é".repeat(30), false),
+            (String::new(), false),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(KeyParts::parse(&text).is_some(), expected, "{text}");
+        }
+    }
+}

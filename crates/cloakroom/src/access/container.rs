@@ -1,0 +1,123 @@
+//! A container: the path that groups tokens and scopes permissions.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+const LENGTH_MAX: usize = 400;
+
+/// A path such as `/pci/high/`, in lower case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Container(Arc<str>);
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "must start and end with `/`, hold letters, digits, `-` and `_` between them, and be at most \
+     {LENGTH_MAX} characters long"
+)]
+pub struct NotAContainer;
+
+impl Container {
+    pub fn parse(text: &str) -> Result<Self, NotAContainer> {
+        let inner = text.strip_prefix('/').ok_or(NotAContainer)?;
+        if text.len() > LENGTH_MAX {
+            return Err(NotAContainer);
+        }
+        if !inner.is_empty() {
+            let segments = inner.strip_suffix('/').ok_or(NotAContainer)?;
+            let is_segment = |segment: &str| {
+                !segment.is_empty()
+                    && segment
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+            };
+            if !segments.split('/').all(is_segment) {
+                return Err(NotAContainer);
+            }
+        }
+        Ok(Self(text.to_ascii_lowercase().into()))
+    }
+
+    /// A path that the code itself states, or that was checked when it was kept.
+    pub(crate) fn known(path: &str) -> Self {
+        Self(path.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether `other` is this container or lies below it.
+    pub fn holds(&self, other: &Self) -> bool {
+        other.0.starts_with(&*self.0)
+    }
+}
+
+impl fmt::Display for Container {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for Container {
+    type Error = NotAContainer;
+
+    fn try_from(text: String) -> Result<Self, NotAContainer> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Container> for String {
+    fn from(container: Container) -> Self {
+        container.0.as_ref().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_checked_and_lowered() {
+        let cases = [
+            ("/", Some("/")),
+            ("/pci/", Some("/pci/")),
+            ("/PCI/High-1_a/", Some("/pci/high-1_a/")),
+            ("", None),
+            ("pci/", None),
+            ("/pci", None),
+            ("//", None),
+            ("/pci//high/", None),
+            ("/p ci/", None),
+            ("/{{ data }}/", None),
+            ("/p[i]/", None),
+            ("/é/", None),
+        ];
+        for (text, expected) in cases {
+            let parsed = Container::parse(text).ok();
+            assert_eq!(parsed.as_ref().map(Container::as_str), expected, "{text}");
+        }
+        let long = format!("/{}/", "a".repeat(398));
+        assert!(Container::parse(&long).is_ok());
+        assert!(Container::parse(&format!("/{}/", "a".repeat(399))).is_err());
+    }
+
+    #[test]
+    fn a_container_holds_itself_and_what_lies_below() {
+        let cases = [
+            ("/", "/pci/high/", true),
+            ("/pci/", "/pci/high/", true),
+            ("/pci/high/", "/pci/high/", true),
+            ("/pci/high/", "/pci/", false),
+            ("/pc/", "/pci/", false),
+        ];
+        for (outer, inner, expected) in cases {
+            assert_eq!(
+                Container::known(outer).holds(&Container::known(inner)),
+                expected
+            );
+        }
+    }
+}

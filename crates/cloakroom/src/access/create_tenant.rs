@@ -1,0 +1,91 @@
+//! Making and finding tenants, for the operator.
+
+use uuid::Uuid;
+
+use super::application::check_name;
+use super::row_mac::{Authenticated as _, TenantRow};
+use super::{Error, NewTenant, Tenant, TenantKind, store};
+use crate::config::Environment;
+use crate::ids::{self, TenantId};
+use crate::keys::{self, ControlKey};
+use crate::vault::Vault;
+
+/// What a new tenant is set to: every token gets a fingerprint, nothing is deduplicated unasked.
+const DEFAULT_SETTINGS: &str = r#"{"fingerprint_tokens":"true","disable_ephemeral_proxy":"false","deduplicate_tokens":"false","token_deduplication_behavior":"read_existing"}"#;
+
+/// How many times to try when tenants are made at the same moment.
+const ATTEMPTS: usize = 5;
+
+/// Makes a tenant and its keys, together or not at all.
+pub async fn create_tenant(vault: &Vault, new: NewTenant) -> Result<Tenant, Error> {
+    check_name(&new.name)?;
+    let environment = vault.config.vault.environment;
+    if new.kind == TenantKind::Production && environment == Environment::Test {
+        return Err(Error::ProductionTenantInTest);
+    }
+    for _ in 0..ATTEMPTS {
+        let number = store::next_tenant_number(&vault.db).await?;
+        let row = TenantRow {
+            id: TenantId {
+                number,
+                uuid: ids::new_uuid(),
+            },
+            name: new.name.clone(),
+            kind: new.kind,
+            settings: DEFAULT_SETTINGS.to_owned(),
+        };
+        let row_mac = row.row_mac(vault.keys.control());
+        let transaction = vault.db.begin().await?;
+        let Some(created_at) = store::insert_tenant(&transaction, &row, &row_mac).await? else {
+            continue;
+        };
+        let (root, environment) = (vault.keys.root(), vault.keys.environment());
+        keys::create_tenant_keys(&transaction, root, environment, row.id).await?;
+        transaction.commit().await?;
+        return Ok(Tenant {
+            id: row.id,
+            name: row.name,
+            kind: row.kind,
+            settings: row.settings,
+            created_at,
+        });
+    }
+    Err(Error::NotFound("free tenant number"))
+}
+
+/// Finds a tenant by the id that everyone knows.
+pub async fn find_tenant(vault: &Vault, id: Uuid) -> Result<Tenant, Error> {
+    let kept = store::find_tenant(&vault.db, id)
+        .await?
+        .ok_or(Error::NotFound("tenant"))?;
+    genuine(vault.keys.control(), kept).ok_or(Error::NotFound("genuine tenant"))
+}
+
+/// Every tenant, oldest first.
+pub async fn list_tenants(vault: &Vault) -> Result<Vec<Tenant>, Error> {
+    const PAGE: i64 = 500;
+    let mut tenants = Vec::new();
+    let mut after = 0;
+    loop {
+        let page = store::list_tenants(&vault.db, after, PAGE).await?;
+        let Some((last, ..)) = page.last() else {
+            return Ok(tenants);
+        };
+        after = last.id.number;
+        tenants.extend(
+            page.into_iter()
+                .filter_map(|kept| genuine(vault.keys.control(), kept)),
+        );
+    }
+}
+
+fn genuine(control: &ControlKey, kept: store::KeptTenant) -> Option<Tenant> {
+    let (row, row_mac, created_at) = kept;
+    row.is_genuine(control, &row_mac).then_some(Tenant {
+        id: row.id,
+        name: row.name,
+        kind: row.kind,
+        settings: row.settings,
+        created_at,
+    })
+}

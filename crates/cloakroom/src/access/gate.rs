@@ -1,0 +1,74 @@
+//! The gate in front of every route that needs a key.
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::HeaderName;
+
+use super::{Error, authenticate};
+use crate::api::ApiError;
+use crate::keys;
+use crate::telemetry::Actor;
+use crate::vault::Vault;
+
+const API_KEY: HeaderName = HeaderName::from_static("bt-api-key");
+
+/// Lets a request through with its caller attached, or answers 401.
+pub async fn require_key(State(vault): State<Vault>, mut request: Request, next: Next) -> Response {
+    let text = request
+        .headers()
+        .get(API_KEY)
+        .and_then(|value| value.to_str().ok());
+    let caller = match authenticate(&vault, text.unwrap_or_default()).await {
+        Ok(caller) => caller,
+        Err(error) => return ApiError::from(error).into_response(),
+    };
+    let actor = Actor {
+        tenant: caller.tenant.uuid,
+        application: caller.application,
+        key: caller.key,
+    };
+    request.extensions_mut().insert(caller);
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(actor);
+    response
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unauthorized => Self::unauthorized(),
+            Error::Invalid { field, rule } => Self::invalid(field, rule),
+            Error::NotFound(what) => Self::not_found(format!("There is no such {what}.")),
+            Error::TooManyKeys(_) | Error::ProductionTenantInTest => {
+                Self::conflict(format!("{error}."))
+            }
+            Error::Keys(error) => error.into(),
+            Error::Storage(error) => error.into(),
+        }
+    }
+}
+
+impl From<keys::Error> for ApiError {
+    fn from(error: keys::Error) -> Self {
+        match error {
+            keys::Error::Storage(error) => error.into(),
+            keys::Error::ProviderUnavailable => Self::unavailable(
+                "key_provider_unavailable",
+                "The key provider did not answer in time.",
+            ),
+            keys::Error::Integrity => {
+                metrics::counter!("integrity_errors_total").increment(1);
+                tracing::error!(
+                    error.kind = "integrity_error",
+                    "a sealed value does not open"
+                );
+                Self::internal("integrity_error")
+            }
+            other => {
+                tracing::error!(error.kind = "key_error", reason = %other, "a key is not usable");
+                Self::internal("key_error")
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What operators ask a running vault: is it alive, is it ready, what does it measure.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::{StatusCode, header};
+use serde_json::json;
+
+use crate::telemetry::Telemetry;
+
+/// The routes of the admin listener. Nobody signs in here, so nothing here is secret.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "these routes are no part of the documented API"
+)]
+pub fn router(readiness: Readiness, telemetry: Telemetry) -> Router {
+    let metrics = async move || {
+        let kind = "text/plain; version=0.0.4; charset=utf-8";
+        ([(header::CONTENT_TYPE, kind)], telemetry.metrics_text())
+    };
+    Router::new()
+        .route("/healthz", get(async || "ok"))
+        .route("/readyz", get(async move || answer(&readiness.snapshot())))
+        .route("/metrics", get(metrics))
+}
+
+/// Whether this node should be given requests; shared by all who know a part of the answer.
+#[derive(Clone, Debug)]
+pub struct Readiness(Arc<RwLock<Snapshot>>);
+
+/// What is known of a node at one moment.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Snapshot {
+    pub is_draining: bool,
+    /// Each check, with the reason in plain words when it fails.
+    pub checks: BTreeMap<&'static str, Result<(), String>>,
+}
+
+impl Readiness {
+    /// Begins unready: each check must be heard of once.
+    pub fn new(names: &[&'static str]) -> Self {
+        let unheard = |name: &&'static str| (*name, Err("not checked yet".to_owned()));
+        let checks = names.iter().map(unheard).collect();
+        Self(Arc::new(RwLock::new(Snapshot {
+            is_draining: false,
+            checks,
+        })))
+    }
+
+    /// Keeps the outcome of a check. The reason is shown to whoever reaches the admin listener.
+    pub fn set(&self, name: &'static str, outcome: Result<(), String>) {
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        state.checks.insert(name, outcome);
+    }
+
+    /// Makes the node unready for good, because it is about to stop.
+    pub fn drain(&self) {
+        self.0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_draining = true;
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Snapshot {
+    pub fn is_ready(&self) -> bool {
+        !self.is_draining && self.checks.values().all(Result::is_ok)
+    }
+}
+
+fn answer(snapshot: &Snapshot) -> Response {
+    let mut checks: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, outcome) in &snapshot.checks {
+        checks.insert(
+            name,
+            outcome.as_ref().map_or_else(String::as_str, |()| "ok"),
+        );
+    }
+    if snapshot.is_draining {
+        checks.insert("draining", "the node is about to stop");
+    }
+    let is_ready = snapshot.is_ready();
+    let status = if is_ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    let body = json!({ "ready": is_ready, "checks": checks }).to_string();
+    (
+        status,
+        [(header::CONTENT_TYPE, "application/json; charset=utf-8")],
+        body,
+    )
+        .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::{Body, to_bytes};
+    use http::Request;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    async fn ask(readiness: &Readiness, path: &str) -> (u16, String) {
+        let router = router(readiness.clone(), Telemetry::for_tests());
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response = router.oneshot(request).await.unwrap();
+        let status = response.status().as_u16();
+        let body = to_bytes(response.into_body(), 4096).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn readiness_follows_its_checks() {
+        let readiness = Readiness::new(&["database", "keys"]);
+        let body = |ready: bool, checks: &str| format!("{{\"ready\":{ready},\"checks\":{checks}}}");
+
+        let begun = ask(&readiness, "/readyz").await;
+        readiness.set("database", Ok(()));
+        readiness.set("keys", Err("the provider does not answer".to_owned()));
+        let half = ask(&readiness, "/readyz").await;
+        readiness.set("keys", Ok(()));
+        let ready = ask(&readiness, "/readyz").await;
+        readiness.drain();
+        let draining = ask(&readiness, "/readyz").await;
+
+        let unheard = r#"{"database":"not checked yet","keys":"not checked yet"}"#;
+        assert_eq!(begun, (503, body(false, unheard)));
+        let broken = r#"{"database":"ok","keys":"the provider does not answer"}"#;
+        assert_eq!(half, (503, body(false, broken)));
+        assert_eq!(ready, (200, body(true, r#"{"database":"ok","keys":"ok"}"#)));
+        let stopping = r#"{"database":"ok","draining":"the node is about to stop","keys":"ok"}"#;
+        assert_eq!(draining, (503, body(false, stopping)));
+    }
+
+    #[tokio::test]
+    async fn a_node_is_alive_even_when_it_is_not_ready() {
+        let readiness = Readiness::new(&["database"]);
+        readiness.drain();
+
+        assert_eq!(ask(&readiness, "/healthz").await, (200, "ok".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn metrics_are_served_as_text() {
+        let readiness = Readiness::new(&[]);
+
+        let (status, body) = ask(&readiness, "/metrics").await;
+
+        assert_eq!(status, 200);
+        assert!(body.contains("# TYPE started_total counter"), "{body}");
+    }
+}

@@ -1,0 +1,121 @@
+//! A JSON request body: how it is received, and how it is read.
+
+use std::time::Duration;
+
+use axum::extract::{FromRef, FromRequest, Request};
+use bytes::Bytes;
+use cloakroom_crypto::Sensitive;
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::Deserialize;
+
+use super::{ApiError, json_limits};
+
+/// How large a body may be, and how long it may take to arrive.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyLimits {
+    pub max_bytes: usize,
+    pub timeout: Duration,
+}
+
+/// A body that was received whole, within its limits, and says that it is JSON.
+pub struct JsonBody(Sensitive<Vec<u8>>);
+
+impl<S> FromRequest<S> for JsonBody
+where
+    BodyLimits: FromRef<S>,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let limits = BodyLimits::from_ref(state);
+        refuse_compression(request.headers())?;
+        let declared = is_json(request.headers());
+        let received = tokio::time::timeout(limits.timeout, receive(request, limits.max_bytes));
+        let bytes = received.await.map_err(|_| ApiError::body_too_slow())??;
+        if !declared && !bytes.is_empty() {
+            return Err(ApiError::unsupported_media_type(
+                "The body must be application/json.",
+            ));
+        }
+        // The wiped copy is the one that lives as long as the request.
+        Ok(Self(Sensitive::new(Vec::from(bytes))))
+    }
+}
+
+async fn receive(request: Request, max_bytes: usize) -> Result<Bytes, ApiError> {
+    match Limited::new(request.into_body(), max_bytes).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::body_too_large(max_bytes)),
+        Err(_) => Err(ApiError::invalid("body", "must arrive whole")),
+    }
+}
+
+fn refuse_compression(headers: &HeaderMap) -> Result<(), ApiError> {
+    match headers.get(CONTENT_ENCODING) {
+        Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"identity") => Err(
+            ApiError::unsupported_media_type("The body must not be compressed."),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// `application/json`, `text/json` and any `application/*+json`, with or without parameters.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+    else {
+        return false;
+    };
+    let media = value
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    media == "application/json"
+        || media == "text/json"
+        || (media.starts_with("application/") && media.ends_with("+json"))
+}
+
+impl JsonBody {
+    /// Reads the body as `T`; a failure names the attribute and the rule, never the value.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ApiError> {
+        let text = std::str::from_utf8(self.0.expose())
+            .map_err(|_| ApiError::invalid("body", "must be UTF-8"))?;
+        json_limits::check(text).map_err(|excess| ApiError::invalid("body", excess.to_string()))?;
+        let mut parser = serde_json::Deserializer::from_str(text);
+        let value = serde_path_to_error::deserialize(&mut parser).map_err(|error| {
+            let rule = rule_of(error.inner());
+            match error.path().to_string() {
+                path if path == "." || path == "?" || !error.inner().is_data() => {
+                    ApiError::invalid("body", rule)
+                }
+                path => ApiError::invalid(path, rule),
+            }
+        })?;
+        parser
+            .end()
+            .map_err(|_| ApiError::invalid("body", "must be one JSON value"))?;
+        Ok(value)
+    }
+}
+
+/// What a parser error means, without its words: those quote the value.
+fn rule_of(error: &serde_json::Error) -> String {
+    if !error.is_data() {
+        return "must be well-formed JSON".into();
+    }
+    // Our own `Deserialize` impls and serde's type errors both say "..., expected <what>".
+    let text = error.to_string();
+    match text.rsplit_once("expected ") {
+        Some((_, expected)) => {
+            let expected = expected.split(" at line ").next().unwrap_or(expected);
+            format!("must be {expected}")
+        }
+        None => "must have the documented type".into(),
+    }
+}

@@ -1,0 +1,194 @@
+//! Every failure that leaves the vault: an RFC 7807 problem with a status, a code and plain words.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::storage;
+use crate::telemetry::ErrorCode;
+
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json; charset=utf-8");
+
+/// The body of every failed request.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Problem {
+    /// What kind of failure this is.
+    title: Cow<'static, str>,
+    /// The HTTP status again.
+    status: u16,
+    /// What went wrong this time. Never holds a value that was sent.
+    detail: Cow<'static, str>,
+    /// A stable word for programs and operators.
+    code: &'static str,
+    /// On 400: the attributes that were refused, by their path, each with its reasons.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<BTreeMap<String, Vec<String>>>,
+}
+
+/// A failure on its way to the client.
+#[derive(Debug)]
+pub struct ApiError {
+    problem: Problem,
+    retry_after_seconds: Option<u32>,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        let title = status.canonical_reason().unwrap_or("Error");
+        Self {
+            problem: Problem {
+                title: title.into(),
+                status: status.as_u16(),
+                detail: detail.into(),
+                code,
+                errors: None,
+            },
+            retry_after_seconds: None,
+        }
+    }
+
+    /// 400: one attribute broke one rule.
+    pub fn invalid(path: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self::all_invalid([(path.into(), rule.into())])
+    }
+
+    /// 400: several attributes broke rules.
+    pub fn all_invalid(broken: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut errors: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (path, rule) in broken {
+            errors.entry(path).or_default().push(rule);
+        }
+        let detail = match errors.len() {
+            1 => "1 attribute is invalid.".to_owned(),
+            count => format!("{count} attributes are invalid."),
+        };
+        let mut error = Self::new(StatusCode::BAD_REQUEST, "invalid", detail);
+        error.problem.title = "One or more validation errors occurred.".into();
+        error.problem.errors = Some(errors);
+        error
+    }
+
+    pub fn unauthorized() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthorized",
+            "The BT-API-KEY header is missing or holds no valid key.",
+        )
+    }
+
+    pub fn forbidden(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    pub fn not_found(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", detail)
+    }
+
+    pub fn method_not_allowed() -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "This path does not answer to that method.",
+        )
+    }
+
+    pub fn conflict(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", detail)
+    }
+
+    pub fn unsupported_media_type(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "unsupported_media_type",
+            detail,
+        )
+    }
+
+    pub fn body_too_large(limit_bytes: usize) -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!("The body is larger than {limit_bytes} bytes."),
+        )
+    }
+
+    pub fn body_too_slow() -> Self {
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "body_too_slow",
+            "The body did not arrive in time.",
+        )
+    }
+
+    /// 500: something that should not happen; `code` tells operators what.
+    pub fn internal(code: &'static str) -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            code,
+            "Something went wrong on our side. The BT-TRACE-ID header names this request.",
+        )
+    }
+
+    /// 503: a dependency is away; trying again soon makes sense.
+    pub fn unavailable(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        let mut error = Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail);
+        error.retry_after_seconds = Some(1);
+        error
+    }
+
+    pub fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+impl From<storage::Error> for ApiError {
+    fn from(error: storage::Error) -> Self {
+        match error {
+            storage::Error::OutcomeUnknown(_) => Self::unavailable(
+                "outcome_unknown",
+                "The write may or may not have happened: look before you try again.",
+            ),
+            storage::Error::Unavailable(_) | storage::Error::TooSlow(_) => Self::unavailable(
+                "database_unavailable",
+                "The database did not answer in time.",
+            ),
+            storage::Error::Refused {
+                statement,
+                ref code,
+                ..
+            } => {
+                tracing::error!(
+                    error.kind = "database_refused",
+                    statement,
+                    sqlstate = code.as_str(),
+                    "the database refused a statement"
+                );
+                Self::internal("database_refused")
+            }
+            storage::Error::Address(_) | storage::Error::Migrations(_) => {
+                Self::internal("database_misconfigured")
+            }
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let status = self.status();
+        let code = ErrorCode(self.problem.code);
+        let body = serde_json::to_vec(&self.problem).unwrap_or_default();
+        let mut response = (status, [(CONTENT_TYPE, PROBLEM)], body).into_response();
+        response.extensions_mut().insert(code);
+        if let Some(seconds) = self.retry_after_seconds {
+            response
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}

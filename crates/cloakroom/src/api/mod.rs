@@ -1,0 +1,14 @@
+//! The HTTP vocabulary that all rooms share: failures, bodies, answers, times.
+
+mod answer;
+mod body;
+mod error;
+mod json_limits;
+mod path;
+mod timestamp;
+
+pub use answer::Answer;
+pub use body::{BodyLimits, JsonBody};
+pub use error::{ApiError, Problem};
+pub use path::PathId;
+pub use timestamp::{format_at_offset, format_utc};

@@ -1,0 +1,78 @@
+//! Settings of the connection to PostgreSQL.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Error;
+use super::finding::Finding;
+use super::section::section;
+use super::setting::{Secret, Setting};
+
+section! {
+    /// Where the vault keeps its records.
+    pub struct Database in "database" {
+        /// URL of the database, such as `postgres://cloakroom@db.internal/cloakroom`.
+        pub url: Option<Secret> = None,
+        /// File that holds the URL, in place of `url`.
+        pub url_file: Option<PathBuf> = None,
+        /// PEM file with the certificate authority of the database server. With it, connections use
+        /// TLS and verify the server and its name.
+        pub ca_file: Option<PathBuf> = None,
+        /// Connections held open at a time.
+        pub max_connections: usize = 16,
+        /// How long a new connection may take.
+        pub connect_timeout: Duration = Duration::from_secs(5),
+        /// How long a request may wait for a free connection.
+        pub acquire_timeout: Duration = Duration::from_secs(5),
+        /// How long a read may take.
+        pub read_deadline: Duration = Duration::from_secs(5),
+        /// How long a write may take until its outcome is called unknown.
+        pub write_deadline: Duration = Duration::from_secs(10),
+    }
+}
+
+impl Database {
+    /// The URL, for commands that cannot do without.
+    pub fn require_url(&self) -> Result<&Secret, Error> {
+        self.url
+            .as_ref()
+            .ok_or_else(|| Error::missing("database.url"))
+    }
+
+    /// Takes the URL out of its file.
+    pub(super) fn resolve(&mut self, findings: &mut Vec<Finding>) {
+        let Some(path) = &self.url_file else { return };
+        if self.url.is_some() {
+            let message = "database.url is set as well; keep one of them";
+            findings.push(Finding::error("database.url_file", message));
+            return;
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("cannot read {}: {}", path.display(), error.kind()));
+        match text.and_then(|text| Secret::parse(&text)) {
+            Ok(url) => self.url = Some(url),
+            Err(message) => findings.push(Finding::error("database.url_file", message)),
+        }
+    }
+
+    pub(super) fn check(&self, findings: &mut Vec<Finding>) {
+        let Some(url) = &self.url else {
+            findings.push(Finding::warning(
+                "database.url",
+                "is not set; the service needs it",
+            ));
+            return;
+        };
+        let url = url.reveal();
+        if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+            findings.push(Finding::error(
+                "database.url",
+                "must begin with postgres://",
+            ));
+        }
+        if url.contains("sslmode=require") && self.ca_file.is_none() {
+            let message = "needed, because database.url asks for TLS";
+            findings.push(Finding::error("database.ca_file", message));
+        }
+    }
+}

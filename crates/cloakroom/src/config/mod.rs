@@ -1,0 +1,178 @@
+//! Configuration: one TOML file and the environment, read once, checked, and explained.
+
+mod access;
+mod admin;
+mod database;
+mod finding;
+mod http;
+mod log;
+mod reference;
+mod root_key;
+mod section;
+mod setting;
+mod telemetry;
+mod vault;
+
+use std::path::{Path, PathBuf};
+
+use ::config::{Environment as Variables, File, FileFormat, Map, Source as _, Value};
+
+pub use self::access::Access;
+pub use self::admin::Admin;
+pub use self::database::Database;
+pub use self::finding::{Finding, Severity};
+pub use self::http::{BaseUrl, Http};
+pub use self::log::{Format, Level, Log};
+pub use self::reference::{reference, sample};
+pub use self::root_key::{Provider, RootKey};
+pub use self::setting::Secret;
+pub use self::telemetry::Telemetry;
+pub use self::vault::{Environment, Region, Vault};
+
+use self::section::Source;
+
+/// Every setting of the service.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    pub vault: Vault,
+    pub http: Http,
+    pub admin: Admin,
+    pub database: Database,
+    pub root_key: RootKey,
+    pub access: Access,
+    pub log: Log,
+    pub telemetry: Telemetry,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot read the configuration file {}: {reason}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        reason: std::io::ErrorKind,
+    },
+    #[error("{} is not valid TOML: {reason}", path.display())]
+    Syntax { path: PathBuf, reason: String },
+    #[error("the environment holds a CLOAKROOM__ variable whose name or text cannot be read")]
+    Variables,
+    #[error("{}", lines(.0))]
+    Invalid(Vec<Finding>),
+}
+
+impl Error {
+    fn missing(place: &str) -> Self {
+        Self::Invalid(vec![Finding::error(
+            place,
+            "is not set, and this command needs it",
+        )])
+    }
+}
+
+fn lines(findings: &[Finding]) -> String {
+    let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();
+    lines.join("\n")
+}
+
+impl Config {
+    /// Reads the file, if there is one, and the environment over it.
+    ///
+    /// All that is wrong is reported at once. What `check` calls an error is refused here.
+    pub fn load(path: Option<&Path>) -> Result<Self, Error> {
+        load_from(path, Variables::default())
+    }
+
+    /// Looks for settings that do not fit together or that an operator should know of.
+    pub fn check(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        self.http.check(&mut findings);
+        self.admin.check(&mut findings);
+        self.database.check(&mut findings);
+        self.root_key.check(self.vault.environment, &mut findings);
+        self.access.check(&mut findings);
+        self.telemetry.check(&mut findings);
+
+        // Port 0 asks for any free port, so two of them do not collide.
+        if self.admin.listen == self.http.listen && self.http.listen.port() != 0 {
+            let message = "must differ from http.listen";
+            findings.push(Finding::error("admin.listen", message));
+        }
+        let is_plain_and_public =
+            self.http.tls_cert_file.is_none() && !self.http.listen.ip().is_loopback();
+        if self.vault.environment == Environment::Production && is_plain_and_public {
+            let message = "serves production without TLS beyond this host; \
+                           set http.tls_cert_file, or end TLS right in front of it";
+            findings.push(Finding::warning("http.listen", message));
+        }
+        findings
+    }
+
+    fn read(source: &mut Source) -> Self {
+        Self {
+            vault: Vault::read(source),
+            http: Http::read(source),
+            admin: Admin::read(source),
+            database: Database::read(source),
+            root_key: RootKey::read(source),
+            access: Access::read(source),
+            log: Log::read(source),
+            telemetry: Telemetry::read(source),
+        }
+    }
+}
+
+fn load_from(path: Option<&Path>, variables: Variables) -> Result<Config, Error> {
+    let mut source = Source::new(path, gather(path, variables)?);
+    let mut config = Config::read(&mut source);
+    config.database.resolve(&mut source.findings);
+
+    let sections = reference::sections().map(|description| description.section);
+    let mut findings = source.finish(&sections);
+    findings.extend(config.check().into_iter().filter(Finding::is_error));
+    if findings.is_empty() {
+        Ok(config)
+    } else {
+        Err(Error::Invalid(findings))
+    }
+}
+
+/// Collects what was written, the environment over the file.
+fn gather(path: Option<&Path>, variables: Variables) -> Result<Map<String, Value>, Error> {
+    let mut builder = ::config::Config::builder();
+    if let Some(path) = path {
+        let text = std::fs::read_to_string(path).map_err(|error| Error::Unreadable {
+            path: path.to_owned(),
+            reason: error.kind(),
+        })?;
+        let file = File::from_str(&text, FileFormat::Toml);
+        file.collect().map_err(|error| Error::Syntax {
+            path: path.to_owned(),
+            reason: without_excerpt(&error.to_string()),
+        })?;
+        builder = builder.add_source(file);
+    }
+
+    let variables = variables
+        .prefix("CLOAKROOM")
+        .prefix_separator("__")
+        .separator("__");
+    builder
+        .add_source(variables)
+        .build()
+        .and_then(|merged| merged.collect())
+        .map_err(|_| Error::Variables)
+}
+
+/// Keeps the first line, with the place, and the last, with the reason.
+///
+/// Between them the parser shows the offending line, which may hold a password.
+fn without_excerpt(message: &str) -> String {
+    let mut lines = message.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or("unknown reason");
+    match lines.next_back() {
+        Some(last) if !last.contains('|') => format!("{first}: {last}"),
+        _ => first.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! What a single setting can be: how it is written, read and described.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// A value that one key of the configuration can have.
+///
+/// A refusal names the rule and never the value: the value may be a misplaced secret.
+pub(super) trait Setting: Sized {
+    fn kind() -> String;
+    fn parse(text: &str) -> Result<Self, String>;
+    /// The value as an operator would write it, if there is one to show.
+    fn text(&self) -> Option<String>;
+}
+
+/// Defines an enum whose variants an operator picks by name.
+macro_rules! choice {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub enum $name { $($(#[$variant_meta])* $variant,)+ }
+
+        impl $name {
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+        }
+
+        impl $crate::config::setting::Setting for $name {
+            fn kind() -> String {
+                [$(concat!("`", $text, "`")),+].join(", ")
+            }
+
+            fn parse(text: &str) -> Result<Self, String> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(format!("must be one of {}", Self::kind())),
+                }
+            }
+
+            fn text(&self) -> Option<String> {
+                Some(self.as_str().to_owned())
+            }
+        }
+    };
+}
+pub(super) use choice;
+
+/// Text that is never printed, such as a database URL with its password.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Setting for Secret {
+    fn kind() -> String {
+        "secret text".to_owned()
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "" => Err("must not be empty".to_owned()),
+            trimmed => Ok(Self::new(trimmed)),
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        None
+    }
+}
+
+impl<T: Setting> Setting for Option<T> {
+    fn kind() -> String {
+        T::kind()
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        T::parse(text).map(Some)
+    }
+
+    fn text(&self) -> Option<String> {
+        self.as_ref().and_then(Setting::text)
+    }
+}
+
+impl Setting for String {
+    fn kind() -> String {
+        "text".to_owned()
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("must not be empty".to_owned());
+        }
+        Ok(text.to_owned())
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(self.clone())
+    }
+}
+
+impl Setting for PathBuf {
+    fn kind() -> String {
+        "path".to_owned()
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        String::parse(text).map(Self::from)
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(self.display().to_string())
+    }
+}
+
+impl Setting for bool {
+    fn kind() -> String {
+        "`true`, `false`".to_owned()
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "must be true or false".to_owned())
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+/// Every whole number here is a limit, and a limit of nothing would stop the service.
+impl Setting for usize {
+    fn kind() -> String {
+        "whole number".to_owned()
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(0) | Err(_) => Err("must be a whole number, 1 or more".to_owned()),
+            Ok(number) => Ok(number),
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+impl Setting for f64 {
+    fn kind() -> String {
+        "number".to_owned()
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "must be a number".to_owned())
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(format!("{self:?}"))
+    }
+}
+
+impl Setting for SocketAddr {
+    fn kind() -> String {
+        "address and port".to_owned()
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map_err(|_| "must be an address and a port, such as 127.0.0.1:8080".to_owned())
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+impl Setting for Duration {
+    fn kind() -> String {
+        "duration".to_owned()
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let signed: Option<SignedDuration> = text.parse().ok();
+        signed
+            .and_then(|signed| Duration::try_from(signed).ok())
+            .filter(|duration| !duration.is_zero())
+            .ok_or_else(|| "must be a duration above zero, such as 10s, 5m or 1h".to_owned())
+    }
+
+    fn text(&self) -> Option<String> {
+        let signed = SignedDuration::try_from(*self).ok()?;
+        Some(format!("{signed:#}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_as_people_write_them() {
+        let cases = [
+            ("10s", Some(Duration::from_secs(10)), Some("10s")),
+            ("5m", Some(Duration::from_secs(300)), Some("5m")),
+            ("1h 30m", Some(Duration::from_secs(5400)), Some("1h 30m")),
+            ("250ms", Some(Duration::from_millis(250)), Some("250ms")),
+            ("10", None, None),
+            ("0s", None, None),
+            ("-5s", None, None),
+            ("5s ago", None, None),
+            ("soon", None, None),
+            ("", None, None),
+        ];
+        for (text, expected, shown) in cases {
+            let parsed = Duration::parse(text).ok();
+            assert_eq!(parsed, expected, "{text:?}");
+            assert_eq!(parsed.and_then(|d| d.text()).as_deref(), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn limits_are_at_least_one() {
+        for (text, expected) in [("1", Some(1)), ("0", None), ("-1", None), ("1.5", None)] {
+            assert_eq!(usize::parse(text).ok(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_never_printed() {
+        let secret = Secret::parse(" canary\n").unwrap();
+
+        assert_eq!(secret.reveal(), "canary");
+        assert_eq!(format!("{secret:?} {:?}", Some(&secret)), "*** Some(***)");
+        assert_eq!(secret.text(), None);
+    }
+
+    #[test]
+    fn a_refusal_does_not_repeat_the_value() {
+        let refusals = [
+            SocketAddr::parse("canary").err(),
+            Duration::parse("canary").err(),
+            usize::parse("canary").err(),
+            bool::parse("canary").err(),
+            f64::parse("canary").err(),
+        ];
+        for refusal in refusals {
+            assert!(!refusal.unwrap().contains("canary"));
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Loading and checking a configuration, as tables of cases.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use super::*;
+
+type Written<'a> = &'a [(&'a str, &'a str)];
+
+fn load(file: &str, variables: Written<'_>) -> Result<Config, Error> {
+    let mut temp = tempfile::Builder::new()
+        .prefix("cloakroom")
+        .suffix(".toml")
+        .tempfile()
+        .unwrap();
+    temp.write_all(file.as_bytes()).unwrap();
+    load_from(Some(temp.path()), with(variables))
+}
+
+fn with(variables: Written<'_>) -> Variables {
+    let map = variables
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    Variables::default().source(Some(map.collect()))
+}
+
+#[test]
+fn nothing_written_means_the_defaults() {
+    let config = load_from(None, with(&[])).unwrap();
+
+    assert_eq!(config, Config::default());
+}
+
+#[test]
+fn every_kind_of_value_is_read() {
+    let file = r#"
+        [vault]
+        environment = "test"
+        region = "eu"
+        node = "left"
+        [http]
+        listen = "0.0.0.0:443"
+        base_url = "https://vault.example.com/v1/"
+        header_timeout = "2s"
+        max_connections = 50
+        [database]
+        url = "postgres://db/cloakroom"
+        [log]
+        level = "debug"
+        format = "text"
+        [root_key]
+        allow_file_in_production = true
+        [telemetry]
+        sample_ratio = 0.25
+    "#;
+
+    let config = load(file, &[]).unwrap();
+
+    assert_eq!(config.vault.region.as_str(), "eu");
+    assert_eq!(config.vault.node_name(), "left");
+    assert_eq!(config.http.listen.port(), 443);
+    assert_eq!(config.http.prefix(), "/v1");
+    assert_eq!(config.http.header_timeout.as_secs(), 2);
+    assert_eq!(config.http.max_connections, 50);
+    assert_eq!(
+        config.database.require_url().unwrap().reveal(),
+        "postgres://db/cloakroom"
+    );
+    assert_eq!(
+        (config.log.level, config.log.format),
+        (Level::Debug, Format::Text)
+    );
+    assert!(config.root_key.allow_file_in_production);
+    assert_eq!(config.telemetry.sample_ratio, 0.25);
+}
+
+#[test]
+fn the_environment_wins_over_the_file() {
+    let file = "[http]\nmax_connections = 1\nmax_body_bytes = 2\n[log]\nlevel = \"warn\"";
+    let variables = [
+        ("CLOAKROOM__HTTP__MAX_CONNECTIONS", "7"),
+        ("CLOAKROOM__ROOT_KEY__CACHE_TTL", "1m"),
+        ("CLOAKROOM_HTTP_LISTEN", "not ours"),
+        ("PATH", "/bin"),
+    ];
+
+    let config = load(file, &variables).unwrap();
+
+    assert_eq!(config.http.max_connections, 7);
+    assert_eq!(config.http.max_body_bytes, 2);
+    assert_eq!(config.log.level, Level::Warn);
+    assert_eq!(config.root_key.cache_ttl.as_secs(), 60);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    let cases: [(&str, Written<'_>, &str, &str); 9] = [
+        (
+            "[http]\nlisen = 1",
+            &[],
+            "http.lisen in ",
+            "no such setting; [http] has listen, base_url",
+        ),
+        (
+            "[htp]\nlisten = 1",
+            &[],
+            "htp in ",
+            "no such section; there are vault, http",
+        ),
+        ("listen = 1", &[], "listen in ", "no such section"),
+        (
+            "http = 1",
+            &[],
+            "http",
+            "must be a section, written as [http]",
+        ),
+        (
+            "[http]\nlisten = [1]",
+            &[],
+            "http.listen in ",
+            "must be a single value",
+        ),
+        (
+            "[http]\nheader_timeout = 5",
+            &[],
+            "http.header_timeout in ",
+            "must be a duration",
+        ),
+        (
+            "[log]\nlevel = \"loud\"",
+            &[],
+            "log.level in ",
+            "must be one of `error`, `warn`",
+        ),
+        (
+            "",
+            &[("CLOAKROOM__HTTP__LISEN", "1")],
+            "CLOAKROOM__HTTP__LISEN in the environment",
+            "no such setting",
+        ),
+        (
+            "[http]\nlisten = \"127.0.0.1:1\"",
+            &[("CLOAKROOM__HTTP__LISTEN", "here")],
+            "CLOAKROOM__HTTP__LISTEN in the environment",
+            "must be an address and a port",
+        ),
+    ];
+    for (file, variables, place, message) in cases {
+        let Err(Error::Invalid(findings)) = load(file, variables) else {
+            panic!("accepted {file:?} {variables:?}");
+        };
+        let [finding] = findings.as_slice() else {
+            panic!("{file:?}: {findings:?}")
+        };
+        assert!(finding.place.starts_with(place), "{file:?}: {finding}");
+        assert!(finding.message.starts_with(message), "{file:?}: {finding}");
+    }
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let file = "[http]\nlisten = \"x\"\nlisen = 1\n[access]\nkey_cache_ttl = \"6s\"";
+
+    let error = load(file, &[]).unwrap_err().to_string();
+
+    assert_eq!(error.lines().count(), 3, "{error}");
+    for name in [
+        "http.listen in ",
+        "http.lisen in ",
+        "access.key_cache_ttl: ",
+    ] {
+        assert!(error.contains(name), "{error}");
+    }
+}
+
+#[test]
+fn a_broken_file_is_told_by_line_without_its_text() {
+    let file = "[database]\nurl = \"postgres://u:canary@db";
+
+    let error = load(file, &[]).unwrap_err();
+
+    let text = format!("{error} {error:?}");
+    assert!(text.contains("line 2"), "{text}");
+    assert!(!text.contains("canary"), "{text}");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let error = load_from(Some(Path::new("/nowhere/c.toml")), with(&[])).unwrap_err();
+
+    assert_eq!(
+        error.to_string(),
+        "cannot read the configuration file /nowhere/c.toml: entity not found"
+    );
+}
+
+#[test]
+fn the_database_url_can_live_in_a_file_of_its_own() {
+    let mut secret = tempfile::NamedTempFile::new().unwrap();
+    writeln!(secret, "postgres://u:p@db/x").unwrap();
+    let path = secret.path().to_str().unwrap();
+
+    let config = load("", &[("CLOAKROOM__DATABASE__URL_FILE", path)]).unwrap();
+    let both = load(
+        "[database]\nurl = \"postgres://db/x\"",
+        &[("CLOAKROOM__DATABASE__URL_FILE", path)],
+    );
+    let neither = load("[database]\nurl_file = \"/nowhere\"", &[]);
+
+    assert_eq!(
+        config.database.require_url().unwrap().reveal(),
+        "postgres://u:p@db/x"
+    );
+    assert!(
+        both.unwrap_err()
+            .to_string()
+            .starts_with("database.url_file: database.url is set")
+    );
+    assert!(
+        neither
+            .unwrap_err()
+            .to_string()
+            .contains("cannot read /nowhere")
+    );
+}
+
+#[test]
+fn a_needed_setting_is_asked_for_by_name() {
+    let config = Config::default();
+
+    let url = config.database.require_url().unwrap_err().to_string();
+    let file = config.root_key.require_file().unwrap_err().to_string();
+
+    assert_eq!(url, "database.url: is not set, and this command needs it");
+    assert_eq!(file, "root_key.file: is not set, and this command needs it");
+}
+
+#[test]
+fn secrets_are_not_printed_with_the_configuration() {
+    let config = load("[database]\nurl = \"postgres://u:canary@db/x\"", &[]).unwrap();
+
+    assert!(!format!("{config:?}").contains("canary"));
+}
+
+#[test]
+fn a_sound_configuration_has_no_findings() {
+    assert_eq!(sound().check(), []);
+}
+
+#[test]
+fn each_contradiction_is_an_error() {
+    let cases: [(Change, &str); 12] = [
+        (
+            |c| c.http.tls_cert_file = Some("c".into()),
+            "http.tls_key_file",
+        ),
+        (
+            |c| c.http.tls_key_file = Some("k".into()),
+            "http.tls_cert_file",
+        ),
+        (|c| c.http.max_header_bytes = 8191, "http.max_header_bytes"),
+        (|c| c.admin.listen = c.http.listen, "admin.listen"),
+        (
+            |c| c.database.url = Some(Secret::new("mysql://x")),
+            "database.url",
+        ),
+        (
+            |c| c.database.url = Some(Secret::new("postgres://x?sslmode=require")),
+            "database.ca_file",
+        ),
+        (
+            |c| c.vault.environment = Environment::Production,
+            "root_key.provider",
+        ),
+        (
+            |c| c.root_key.grace = Duration::from_secs(1),
+            "root_key.grace",
+        ),
+        (
+            |c| c.access.key_cache_ttl = Duration::from_millis(5001),
+            "access.key_cache_ttl",
+        ),
+        (
+            |c| c.telemetry.otlp_endpoint = Some("https://x".into()),
+            "telemetry.otlp_endpoint",
+        ),
+        (|c| c.telemetry.sample_ratio = 1.1, "telemetry.sample_ratio"),
+        (
+            |c| c.telemetry.sample_ratio = f64::NAN,
+            "telemetry.sample_ratio",
+        ),
+    ];
+    assert_found(Severity::Error, &cases);
+}
+
+#[test]
+fn each_risk_is_a_warning() {
+    let cases: [(Change, &str); 5] = [
+        (
+            |c| c.admin.listen.set_ip([10, 0, 0, 1].into()),
+            "admin.listen",
+        ),
+        (|c| c.database.url = None, "database.url"),
+        (|c| c.root_key.file = None, "root_key.file"),
+        (in_production, "root_key.allow_file_in_production"),
+        (in_production, "http.listen"),
+    ];
+    assert_found(Severity::Warning, &cases);
+}
+
+type Change = fn(&mut Config);
+
+fn in_production(config: &mut Config) {
+    config.vault.environment = Environment::Production;
+    config.root_key.allow_file_in_production = true;
+    config.http.listen.set_ip([0, 0, 0, 0].into());
+}
+
+fn assert_found(severity: Severity, cases: &[(Change, &str)]) {
+    for (change, place) in cases {
+        let mut config = sound();
+        change(&mut config);
+        let findings = config.check();
+        let found = findings
+            .iter()
+            .any(|f| f.severity == severity && f.place == *place);
+        assert!(found, "{place}: {findings:?}");
+    }
+}
+
+#[test]
+fn what_check_calls_an_error_is_not_loaded() {
+    let file = "[vault]\nenvironment = \"production\"";
+
+    let error = load(file, &[]).unwrap_err().to_string();
+
+    assert!(
+        error.starts_with("root_key.provider: a root key in a file is refused"),
+        "{error}"
+    );
+}
+
+fn sound() -> Config {
+    let mut config = Config::default();
+    config.database.url = Some(Secret::new("postgres://db/cloakroom"));
+    config.root_key.file = Some("root.key".into());
+    config
+}

@@ -1,0 +1,62 @@
+//! The keyring: which keys seal what, how they are kept, and who holds the root of them.
+//!
+//! Nothing outside this room sees a data key: other rooms ask [`TenantKeys`] to seal and open, and
+//! [`ControlKey`] to authenticate rows.
+
+mod control_key;
+mod create;
+mod examine;
+mod keyring;
+mod root_key;
+mod store;
+mod tenant_keys;
+
+pub use self::control_key::ControlKey;
+pub use self::create::{create_tenant_keys, initialize};
+pub use self::examine::{Examined, examine};
+pub use self::keyring::Keyring;
+pub use self::root_key::{RootKey, create_file};
+pub(crate) use self::store::STATEMENTS;
+pub use self::tenant_keys::{Record, TenantKeys};
+use crate::storage;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the root key cannot be used: {0}")]
+    RootKey(String),
+    #[error("the key provider cannot be reached")]
+    ProviderUnavailable,
+    #[error(
+        "this database belongs to the environment `{found}`, this node is set to `{configured}`"
+    )]
+    WrongEnvironment { found: String, configured: String },
+    #[error("{0} cannot be unwrapped: it was wrapped by another root key, or altered")]
+    WrongKey(String),
+    #[error("the vault has no {0} yet")]
+    Missing(&'static str),
+    /// A sealed value that does not open: altered, moved, or sealed under another key.
+    #[error("a sealed value failed its integrity check")]
+    Integrity,
+    #[error("a value could not be sealed")]
+    Seal,
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+}
+
+/// Where a key stands in its life. The numbers are in the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Active = 2,
+    DecryptOnly = 3,
+}
+
+impl State {
+    /// Keys in other states (1 pre-active, 4 destroyed) are not loaded.
+    fn from_number(number: i16) -> Option<Self> {
+        match number {
+            2 => Some(Self::Active),
+            3 => Some(Self::DecryptOnly),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The keys of one tenant, and sealing under them.
+
+use std::sync::Arc;
+
+use cloakroom_crypto::{
+    Data, Key, PolicyDigest, RecordContext, Sensitive, open, seal, sealed_key_version,
+};
+
+use super::Error;
+use crate::ids::TenantId;
+
+/// What a sealed value is bound to, besides its tenant: moved anywhere else, it does not open.
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
+    pub kind: &'a str,
+    pub id: &'a [u8],
+    pub column: &'a str,
+    pub row_version: u32,
+    pub policy: PolicyDigest,
+}
+
+/// A tenant's data keys: the active one seals, every one opens.
+pub struct TenantKeys {
+    pub(super) environment: Arc<str>,
+    pub(super) tenant: TenantId,
+    pub(super) active: u32,
+    pub(super) data: Vec<(u32, Key<Data>)>,
+}
+
+impl TenantKeys {
+    pub fn seal(&self, record: &Record<'_>, plaintext: &[u8]) -> Result<Vec<u8>, Error> {
+        let key = self.version(self.active).ok_or(Error::Seal)?;
+        seal(key, self.active, &self.context(record), plaintext).map_err(|_| Error::Seal)
+    }
+
+    pub fn open(&self, record: &Record<'_>, sealed: &[u8]) -> Result<Sensitive<Vec<u8>>, Error> {
+        let version = sealed_key_version(sealed).map_err(|_| Error::Integrity)?;
+        let key = self.version(version).ok_or(Error::Integrity)?;
+        open(key, &self.context(record), sealed).map_err(|_| Error::Integrity)
+    }
+
+    /// Whether a value was sealed under a version that is not on this ring (yet).
+    pub(super) fn lacks_key_of(&self, sealed: &[u8]) -> bool {
+        sealed_key_version(sealed).is_ok_and(|version| self.version(version).is_none())
+    }
+
+    fn version(&self, version: u32) -> Option<&Key<Data>> {
+        self.data
+            .iter()
+            .find(|(number, _)| *number == version)
+            .map(|(_, key)| key)
+    }
+
+    fn context<'a>(&'a self, record: &Record<'a>) -> RecordContext<'a> {
+        RecordContext {
+            environment: &self.environment,
+            tenant: self.tenant.uuid.into_bytes(),
+            kind: record.kind,
+            record_id: record.id,
+            column: record.column,
+            row_version: record.row_version,
+            policy: record.policy,
+        }
+    }
+}

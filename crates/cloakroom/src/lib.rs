@@ -1,0 +1,36 @@
+//! Cloakroom, the library: every capability of the vault.
+//!
+//! Reading order: [`router`] lists the routes, [`vault`] what a running vault has, [`caller`] who is
+//! asking; then the rooms, from the ones that answer requests down to the ones they stand on.
+
+pub mod admin;
+pub mod doctor;
+pub mod jobs;
+pub mod openapi;
+pub mod router;
+pub mod server;
+
+pub mod caller;
+pub mod vault;
+
+pub mod tokens;
+
+pub mod access;
+pub mod keys;
+
+pub mod api;
+pub mod config;
+pub mod ids;
+pub mod storage;
+pub mod telemetry;
+
+pub use caller::Caller;
+pub use vault::Vault;
+
+/// Every SQL statement of the vault, for the tests that check them against the schema.
+pub fn statements() -> impl Iterator<Item = storage::Statement> {
+    [keys::STATEMENTS, access::STATEMENTS, tokens::STATEMENTS]
+        .into_iter()
+        .flatten()
+        .copied()
+}

@@ -1,0 +1,80 @@
+//! Every route of the service, and the gates in front of them.
+
+use axum::extract::Request;
+use axum::http::{HeaderName, Method, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use tower::ServiceBuilder;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::{AllowHeaders, Any, CorsLayer};
+use tower_http::normalize_path::NormalizePathLayer;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::access::gate;
+use crate::api::ApiError;
+use crate::vault::Vault;
+use crate::{openapi, telemetry, tokens};
+
+/// Routes that anyone may ask.
+pub(crate) fn open_routes() -> OpenApiRouter<Vault> {
+    openapi::routes()
+}
+
+/// Routes that need a key.
+pub(crate) fn keyed_routes() -> OpenApiRouter<Vault> {
+    tokens::routes()
+}
+
+/// The API, ready to be served.
+pub fn api(vault: Vault) -> axum::Router {
+    let gate = from_fn_with_state(vault.clone(), gate::require_key);
+    let (routes, _) = open_routes()
+        .merge(keyed_routes().route_layer(gate))
+        .split_for_parts();
+    let routes = routes
+        .fallback(async || ApiError::not_found("There is no such path."))
+        .method_not_allowed_fallback(async || ApiError::method_not_allowed())
+        .with_state(vault.clone());
+    let prefixed = match vault.config.http.prefix() {
+        "" => routes,
+        prefix => axum::Router::new()
+            .nest(prefix, routes)
+            .fallback(async || ApiError::not_found("There is no such path.")),
+    };
+    let recorded = prefixed
+        .layer(CatchPanicLayer::custom(|_| panic_answer()))
+        .layer(cors())
+        .layer(telemetry::Record);
+    // Routing happens inside, after a trailing slash is gone: `/tokens/` is `/tokens`.
+    let normalized = ServiceBuilder::new()
+        .layer(NormalizePathLayer::trim_trailing_slash())
+        .service::<axum::Router>(recorded);
+    axum::Router::new().fallback_service(tower::service_fn(move |request: Request| {
+        tower::ServiceExt::oneshot(normalized.clone(), request)
+    }))
+}
+
+/// The panic hook has logged where; the client learns only that something went wrong.
+fn panic_answer() -> Response {
+    ApiError::internal("panic").into_response()
+}
+
+/// Public keys are used from browsers, on any site.
+fn cors() -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(Any)
+        .allow_methods([
+            Method::GET,
+            Method::POST,
+            Method::PUT,
+            Method::PATCH,
+            Method::DELETE,
+            Method::OPTIONS,
+        ])
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([
+            HeaderName::from_static("bt-trace-id"),
+            header::LOCATION,
+            header::RETRY_AFTER,
+        ])
+}

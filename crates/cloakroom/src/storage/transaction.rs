@@ -1,0 +1,61 @@
+//! Several statements that count together or not at all.
+
+use std::time::Duration;
+
+use deadpool::managed::Object;
+use tokio::time::{Instant, timeout_at};
+use tokio_postgres::Row;
+
+use super::connection::Connector;
+use super::{Error, Params, Statement, settle};
+
+/// An open transaction. Dropping it without `commit` cuts the connection, and the server rolls back.
+pub struct Transaction {
+    connection: Object<Connector>,
+    warnings_before: u64,
+    deadline: Instant,
+    open: bool,
+}
+
+impl Transaction {
+    pub(super) async fn begin(
+        connection: Object<Connector>,
+        write_deadline: Duration,
+    ) -> Result<Self, Error> {
+        let warnings_before = connection.warnings();
+        let transaction = Self {
+            connection,
+            warnings_before,
+            deadline: Instant::now() + write_deadline,
+            open: true,
+        };
+        let answer = timeout_at(transaction.deadline, transaction.connection.run("begin")).await;
+        settle(&transaction.connection, "begin", answer)?;
+        Ok(transaction)
+    }
+
+    /// Runs one statement inside the transaction.
+    pub async fn run(&self, statement: &Statement, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        let answer = timeout_at(self.deadline, self.connection.query(statement, params)).await;
+        settle(&self.connection, statement.name, answer)
+    }
+
+    /// Makes everything durable; returns only when the server confirmed it without a warning.
+    pub async fn commit(mut self) -> Result<(), Error> {
+        let answer = timeout_at(self.deadline, self.connection.run("commit")).await;
+        settle(&self.connection, "commit", answer)?;
+        if self.connection.warnings() != self.warnings_before {
+            return Err(Error::OutcomeUnknown("commit"));
+        }
+        self.open = false;
+        Ok(())
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if self.open {
+            self.connection.close();
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Every request: its trace id, its one line in the log, its metrics and its span.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use axum::body::HttpBody as _;
+use axum::extract::{MatchedPath, Request};
+use axum::response::Response;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use opentelemetry::propagation::{Extractor, TextMapPropagator as _};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use tower::{Layer, Service};
+use tracing::{Instrument as _, Span, field};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+use uuid::Uuid;
+
+const TRACE_ID: HeaderName = HeaderName::from_static("bt-trace-id");
+const TRACE_ID_CHARS_MAX: usize = 200;
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+/// What the log says of a caller that left before its answer; no response carries it.
+const CLIENT_GONE: u16 = 499;
+
+/// The caller's id for this request, or a fresh one. Found in the extensions of a request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TraceId(pub Arc<str>);
+
+impl TraceId {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Who asked. Put into the extensions of a response, it is named in the log.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Actor {
+    pub tenant: Uuid,
+    pub application: Uuid,
+    pub key: Uuid,
+}
+
+/// Why a request failed. Put into the extensions of a response, it is named in the log.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ErrorCode(pub &'static str);
+
+/// The layer that records requests.
+///
+/// It belongs outermost, and into `Router::layer`: only there the route of a request is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Record;
+
+impl<S> Layer<S> for Record {
+    type Service = Recorded<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Recorded { inner }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Recorded<S> {
+    inner: S,
+}
+
+impl<S> Service<Request> for Recorded<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        let (trace_id, header) = trace_id(request.headers());
+        let pending = Pending::new(&request, trace_id.clone());
+        let span = pending.span(request.headers());
+        request.extensions_mut().insert(trace_id);
+
+        let answer = span.in_scope(|| self.inner.call(request));
+        let recorded = async move {
+            let mut response = answer.await?;
+            response.headers_mut().insert(TRACE_ID, header);
+            response
+                .headers_mut()
+                .insert(header::CACHE_CONTROL, NO_STORE);
+            pending.finish(&response, &Span::current());
+            Ok(response)
+        };
+        Box::pin(recorded.instrument(span))
+    }
+}
+
+/// Takes the caller's id if it is printable and short, else makes one.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a trace id names a request, not a thing we keep"
+)]
+fn trace_id(headers: &HeaderMap) -> (TraceId, HeaderValue) {
+    if let Some(header) = headers.get(TRACE_ID)
+        && (1..=TRACE_ID_CHARS_MAX).contains(&header.len())
+        && let Ok(text) = header.to_str()
+        && !text.contains('\t')
+    {
+        return (TraceId(text.into()), header.clone());
+    }
+
+    let mut buffer = Uuid::encode_buffer();
+    let text: &str = Uuid::new_v4().hyphenated().encode_lower(&mut buffer);
+    let header = HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("unknown"));
+    (TraceId(text.into()), header)
+}
+
+/// Writes the line of a request; a macro, because a level is part of the place that logs.
+macro_rules! write_line {
+    ($level:expr, $pending:expr, $outcome:expr, $elapsed:expr) => {
+        tracing::event!(
+            $level,
+            request.id = $pending.trace_id.as_str(),
+            method = $pending.method,
+            route = $pending.route(),
+            status = $outcome.status,
+            code = $outcome.code,
+            duration_ms = milliseconds($elapsed),
+            request.bytes = $pending.request_bytes,
+            response.bytes = $outcome.bytes,
+            tenant.id = $outcome.actor.map(|actor| field::display(actor.tenant)),
+            application.id = $outcome
+                .actor
+                .map(|actor| field::display(actor.application)),
+            key.id = $outcome.actor.map(|actor| field::display(actor.key)),
+            "request"
+        )
+    };
+}
+/// A request between its head and its answer.
+struct Pending {
+    begun: Instant,
+    method: &'static str,
+    route: Option<MatchedPath>,
+    trace_id: TraceId,
+    request_bytes: Option<u64>,
+    is_recorded: bool,
+}
+
+impl Pending {
+    fn new(request: &Request, trace_id: TraceId) -> Self {
+        Self {
+            begun: Instant::now(),
+            method: method_label(request.method()),
+            route: request.extensions().get::<MatchedPath>().cloned(),
+            trace_id,
+            request_bytes: request.body().size_hint().exact(),
+            is_recorded: false,
+        }
+    }
+
+    /// The template of the route. The path itself may hold anything, so it is never recorded.
+    fn route(&self) -> &str {
+        self.route.as_ref().map_or("unmatched", MatchedPath::as_str)
+    }
+
+    /// A span for the collector. Without one this costs nothing.
+    fn span(&self, headers: &HeaderMap) -> Span {
+        let span = tracing::info_span!(
+            "request",
+            otel.name = %format_args!("{} {}", self.method, self.route()),
+            otel.kind = "server",
+            otel.status_code = field::Empty,
+            http.request.method = self.method,
+            http.route = self.route(),
+            http.response.status_code = field::Empty,
+            error.type = field::Empty,
+        );
+        if !span.is_disabled() && headers.contains_key("traceparent") {
+            let parent = TraceContextPropagator::new().extract(&ParentOnly(headers));
+            // Without a collector there is nobody to tell of the parent.
+            let _ = span.set_parent(parent);
+        }
+        span
+    }
+
+    fn finish(mut self, response: &Response, span: &Span) {
+        let status = response.status();
+        let code = response.extensions().get::<ErrorCode>().map(|code| code.0);
+        // Signed, because unsigned numbers arrive at collectors as text.
+        span.record("http.response.status_code", i64::from(status.as_u16()));
+        if status.is_server_error() {
+            span.record("otel.status_code", "ERROR");
+            span.record("error.type", code.unwrap_or("internal"));
+        }
+
+        let actor = response.extensions().get::<Actor>().copied();
+        self.record(&Outcome {
+            status: status.as_u16(),
+            code,
+            actor,
+            bytes: response.body().size_hint().exact(),
+        });
+    }
+
+    fn record(&mut self, outcome: &Outcome) {
+        self.is_recorded = true;
+        let elapsed = self.begun.elapsed();
+        self.measure(outcome.status, elapsed);
+        if outcome.status < StatusCode::INTERNAL_SERVER_ERROR.as_u16() {
+            write_line!(tracing::Level::INFO, self, outcome, elapsed);
+        } else {
+            write_line!(tracing::Level::WARN, self, outcome, elapsed);
+        }
+    }
+
+    fn measure(&self, status: u16, elapsed: Duration) {
+        let (method, route) = (self.method, self.route());
+        metrics::counter!(
+            "http_requests_total",
+            "method" => method, "route" => route.to_owned(), "status" => status.to_string(),
+        )
+        .increment(1);
+        metrics::histogram!(
+            "http_request_duration_seconds",
+            "method" => method, "route" => route.to_owned(),
+        )
+        .record(elapsed);
+    }
+}
+
+/// A caller that goes away drops its request; that is recorded like any other end.
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if !self.is_recorded {
+            let code = Some("client_gone");
+            self.record(&Outcome {
+                status: CLIENT_GONE,
+                code,
+                actor: None,
+                bytes: None,
+            });
+        }
+    }
+}
+
+struct Outcome {
+    status: u16,
+    code: Option<&'static str>,
+    actor: Option<Actor>,
+    bytes: Option<u64>,
+}
+
+/// Milliseconds with three decimals.
+fn milliseconds(elapsed: Duration) -> f64 {
+    elapsed.as_micros() as f64 / 1000.0
+}
+
+/// Methods are chosen by callers, so the rare ones share a label.
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}
+
+/// Shows the propagator `traceparent` alone: `tracestate` is free text and would be sent on.
+struct ParentOnly<'a>(&'a HeaderMap);
+
+impl Extractor for ParentOnly<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        if key != "traceparent" {
+            return None;
+        }
+        self.0.get(key)?.to_str().ok()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        vec!["traceparent"]
+    }
+}

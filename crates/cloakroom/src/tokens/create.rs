@@ -1,0 +1,189 @@
+//! Creating a token: check, authorize, seal, keep.
+
+use cloakroom_crypto::Sensitive;
+use cloakroom_expressions::Mask;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::expiry::{self, Expiry};
+use super::token::{TokenData, record};
+use super::{Broken, Error, NewToken, Token, TokenKind, TokenView, card, metadata, shelves, store};
+use crate::access::{Container, Permission};
+use crate::caller::Caller;
+use crate::ids;
+use crate::vault::Vault;
+
+const DATA_BYTES_MAX: usize = 1024 * 1024;
+
+/// A fresh row's version; updates count on from here.
+const FIRST_VERSION: u32 = 1;
+
+/// Everything about a new token, checked.
+struct Checked {
+    id: Option<Uuid>,
+    kind: TokenKind,
+    data: TokenData,
+    container: Container,
+    mask: Option<String>,
+    metadata: Option<String>,
+    expiry: Option<Expiry>,
+}
+
+/// Seals the data and keeps it in the caller's tenant.
+///
+/// Returns once the token is durable, with the data as the caller's grant for creating shows it.
+pub async fn create(vault: &Vault, caller: &Caller, new: NewToken<'_>) -> Result<TokenView, Error> {
+    caller.require_somewhere(Permission::TokenCreate)?;
+    let new = check(new, caller).map_err(Error::Invalid)?;
+    let transform = caller.require(Permission::TokenCreate, &new.container)?;
+
+    let id = new.id.unwrap_or_else(ids::new_uuid);
+    let keys = vault.keys.of(caller.tenant).await?;
+    let bound_to = record(&id, new.kind, &new.container, new.expiry, FIRST_VERSION);
+    let sealed = keys.seal(&bound_to, new.data.expose())?;
+    let row = store::NewRow {
+        id,
+        container: shelves::number_of(vault, caller.tenant, &new.container).await?,
+        kind: new.kind,
+        expiry: new.expiry,
+        created_by: caller.application,
+        sealed: &sealed,
+        mask: new.mask.as_deref(),
+        metadata: new.metadata.as_deref(),
+    };
+    let created_at = match store::insert(&vault.db, caller.tenant, &row).await {
+        Ok(Some(created_at)) => created_at,
+        Ok(None) => {
+            return Err(Error::Invalid(vec![Broken::new(
+                "expires_at",
+                expiry::RULE,
+            )]));
+        }
+        Err(error) if error.is_conflict("token_pkey") => return Err(Error::IdTaken),
+        Err(error) => return Err(error.into()),
+    };
+
+    let token = Token {
+        id,
+        kind: new.kind,
+        container: new.container,
+        row_version: FIRST_VERSION,
+        expiry: new.expiry,
+        mask: new.mask,
+        metadata: new.metadata,
+        created_by: caller.application,
+        created_at,
+        modified_by: None,
+        modified_at: None,
+    };
+    Ok(TokenView::new(token, &new.data, transform)?)
+}
+
+/// Checks every attribute, so that the client learns of all broken rules at once.
+fn check(new: NewToken<'_>, caller: &Caller) -> Result<Checked, Vec<Broken>> {
+    let mut broken = Vec::new();
+    let kind = settle_kind(new.kind.as_deref()).unwrap_or_else(|rule| {
+        broken.push(rule);
+        None
+    });
+    let id = keep_or_collect(settle_id(new.id.as_deref()), &mut broken);
+    let data = keep_or_collect(settle_data(&new, kind, caller), &mut broken);
+    let container = keep_or_collect(settle_container(new.containers), &mut broken);
+    let mask = keep_or_collect(settle_mask(new.mask), &mut broken);
+    let metadata = keep_or_collect(
+        metadata::settle(new.metadata.unwrap_or_default()),
+        &mut broken,
+    );
+    let expiry = keep_or_collect(settle_expiry(new.expires_at.as_deref()), &mut broken);
+    match (kind, data.flatten()) {
+        (Some(kind), Some(data)) if broken.is_empty() => Ok(Checked {
+            id: id.flatten(),
+            kind,
+            data,
+            container: container
+                .flatten()
+                .unwrap_or_else(|| kind.default_container()),
+            mask: mask.flatten(),
+            metadata: metadata.flatten(),
+            expiry: expiry.flatten(),
+        }),
+        _ => Err(broken),
+    }
+}
+
+fn keep_or_collect<T>(result: Result<T, Vec<Broken>>, broken: &mut Vec<Broken>) -> Option<T> {
+    result.map_err(|rules| broken.extend(rules)).ok()
+}
+
+fn settle_kind(name: Option<&str>) -> Result<Option<TokenKind>, Broken> {
+    let name = name.ok_or_else(|| Broken::new("type", "is required"))?;
+    let names: Vec<&str> = TokenKind::ALL.into_iter().map(TokenKind::name).collect();
+    let rule = || Broken::new("type", format!("must be one of {}", names.join(", ")));
+    TokenKind::parse(name).map(Some).ok_or_else(rule)
+}
+
+/// Only UUIDs so far; they are kept in binary, so one spelling is accepted.
+fn settle_id(id: Option<&str>) -> Result<Option<Uuid>, Vec<Broken>> {
+    let Some(text) = id else { return Ok(None) };
+    parse_id(text).map(Some).ok_or_else(|| {
+        vec![Broken::new(
+            "id",
+            "must be a UUID in lower case with hyphens",
+        )]
+    })
+}
+
+/// Reads an id in the one spelling that answers use.
+pub(super) fn parse_id(text: &str) -> Option<Uuid> {
+    let id = Uuid::try_parse(text).ok()?;
+    let mut buffer = Uuid::encode_buffer();
+    (id.hyphenated().encode_lower(&mut buffer) == text).then_some(id)
+}
+
+fn settle_data(
+    new: &NewToken<'_>,
+    kind: Option<TokenKind>,
+    caller: &Caller,
+) -> Result<Option<TokenData>, Vec<Broken>> {
+    let raw = new
+        .data
+        .ok_or_else(|| vec![Broken::new("data", "is required")])?;
+    if raw.get().len() > DATA_BYTES_MAX {
+        let rule = format!("must be at most {DATA_BYTES_MAX} bytes of JSON");
+        return Err(vec![Broken::new("data", rule)]);
+    }
+    let settled = match kind {
+        None => return Ok(None),
+        Some(TokenKind::Token) => raw.get().as_bytes().to_vec(),
+        Some(TokenKind::Card) => card::settle(raw, caller.tenant_kind)?,
+    };
+    Ok(Some(Sensitive::new(settled)))
+}
+
+fn settle_container(containers: Option<Vec<String>>) -> Result<Option<Container>, Vec<Broken>> {
+    match containers.as_deref() {
+        None => Ok(None),
+        Some([path]) => Container::parse(path)
+            .map(Some)
+            .map_err(|rule| vec![Broken::new("containers[0]", rule.to_string())]),
+        Some(_) => Err(vec![Broken::new(
+            "containers",
+            "must hold exactly one path",
+        )]),
+    }
+}
+
+fn settle_mask(mask: Option<Value>) -> Result<Option<String>, Vec<Broken>> {
+    let Some(mask) = mask else { return Ok(None) };
+    match Mask::parse(&mask) {
+        Ok(_) => Ok(Some(mask.to_string())),
+        Err(error) => Err(vec![Broken::new("mask", error.to_string())]),
+    }
+}
+
+fn settle_expiry(text: Option<&str>) -> Result<Option<Expiry>, Vec<Broken>> {
+    let Some(text) = text else { return Ok(None) };
+    Expiry::parse(text)
+        .map(Some)
+        .ok_or_else(|| vec![Broken::new("expires_at", expiry::RULE)])
+}

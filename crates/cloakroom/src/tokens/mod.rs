@@ -1,0 +1,59 @@
+//! Tokens: sealed data behind an id.
+
+mod api;
+mod card;
+mod create;
+mod delete;
+mod expiry;
+mod find;
+mod kind;
+mod members;
+mod metadata;
+mod shelves;
+mod store;
+mod token;
+mod view;
+
+pub use self::api::routes;
+pub use self::create::create;
+pub use self::delete::delete;
+pub use self::find::find;
+pub use self::kind::TokenKind;
+pub use self::shelves::Shelves;
+pub(crate) use self::store::STATEMENTS;
+pub use self::token::{NewToken, Token};
+pub use self::view::TokenView;
+use crate::caller::Denied;
+use crate::{keys, storage};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    #[error("the request breaks a rule")]
+    Invalid(Vec<Broken>),
+    #[error("no such token")]
+    NotFound,
+    #[error("the id is taken")]
+    IdTaken,
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+}
+
+/// A broken rule: which attribute, and what it must be. Never what it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub path: String,
+    pub rule: String,
+}
+
+impl Broken {
+    fn new(path: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            rule: rule.into(),
+        }
+    }
+}

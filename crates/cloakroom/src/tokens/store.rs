@@ -1,0 +1,193 @@
+//! Every SQL statement about tokens and the containers that hold them.
+
+use jiff::Timestamp;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::TokenKind;
+use super::expiry::Expiry;
+use crate::ids::TenantId;
+use crate::storage::{Db, Error, statements};
+
+/// A token on its way into the table.
+pub(super) struct NewRow<'a> {
+    pub id: Uuid,
+    pub container: i32,
+    pub kind: TokenKind,
+    pub expiry: Option<Expiry>,
+    pub created_by: Uuid,
+    pub sealed: &'a [u8],
+    pub mask: Option<&'a str>,
+    pub metadata: Option<&'a str>,
+}
+
+/// A token as the table keeps it.
+pub(super) struct TokenRow {
+    pub row_version: u32,
+    pub container: i32,
+    pub kind: i16,
+    pub expiry: Option<Expiry>,
+    pub created_at: Timestamp,
+    pub created_by: Uuid,
+    pub modified_at: Option<Timestamp>,
+    pub modified_by: Option<Uuid>,
+    pub sealed: Vec<u8>,
+    pub mask: Option<String>,
+    pub metadata: Option<String>,
+}
+
+statements! {
+    // The database's clock decides whether an expiry still lies ahead.
+    INSERT: "tokens::insert" =
+        "insert into token
+            (tenant_id, token_id, container_id, kind, expires_at, expires_offset_minutes,
+             created_by, sealed, mask, metadata)
+        select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+        where $5::timestamptz is null
+           or $5::timestamptz > now()
+        returning created_at";
+    FIND: "tokens::find" =
+        "select row_version, container_id, kind, expires_at, expires_offset_minutes, created_at,
+               created_by, modified_at, modified_by, sealed, mask, metadata
+        from token
+        where tenant_id = $1
+          and token_id = $2
+          and (expires_at is null or expires_at > now())";
+    FIND_CONTAINER_NUMBER_OF_TOKEN: "tokens::find_container_number_of_token" =
+        "select container_id
+        from token
+        where tenant_id = $1
+          and token_id = $2
+          and (expires_at is null or expires_at > now())";
+    DELETE: "tokens::delete" =
+        "delete from token
+        where tenant_id = $1
+          and token_id = $2
+          and container_id = $3
+        returning true";
+    FIND_CONTAINER_NUMBER: "tokens::find_container_number" =
+        "select container_id
+        from container
+        where tenant_id = $1
+          and path = $2";
+    FIND_CONTAINER_PATH: "tokens::find_container_path" =
+        "select path
+        from container
+        where tenant_id = $1
+          and container_id = $2";
+    INSERT_CONTAINER: "tokens::insert_container" =
+        "insert into container (tenant_id, container_id, path)
+        select $1, coalesce(max(container_id), 0) + 1, $2
+        from container
+        where tenant_id = $1
+        on conflict do nothing";
+}
+
+/// Keeps a token; `None` when its expiry has already passed.
+pub(super) async fn insert(
+    db: &Db,
+    tenant: TenantId,
+    new: &NewRow<'_>,
+) -> Result<Option<Timestamp>, Error> {
+    let kind = new.kind as i16;
+    let expires_at = new.expiry.map(|expiry| expiry.at);
+    let offset_minutes = new.expiry.map(|expiry| expiry.offset_minutes);
+    let rows = db
+        .write(
+            &INSERT,
+            &[
+                &tenant.number,
+                &new.id,
+                &new.container,
+                &kind,
+                &expires_at,
+                &offset_minutes,
+                &new.created_by,
+                &new.sealed,
+                &new.mask,
+                &new.metadata,
+            ],
+        )
+        .await?;
+    Ok(rows.first().map(|row| row.get(0)))
+}
+
+/// Finds a token that has not expired.
+pub(super) async fn find(db: &Db, tenant: TenantId, id: Uuid) -> Result<Option<TokenRow>, Error> {
+    let row = db.read_optional(&FIND, &[&tenant.number, &id]).await?;
+    Ok(row.as_ref().map(token_row))
+}
+
+/// Finds the container of a token that has not expired.
+pub(super) async fn find_container_number_of_token(
+    db: &Db,
+    tenant: TenantId,
+    id: Uuid,
+) -> Result<Option<i32>, Error> {
+    let row = db
+        .read_optional(&FIND_CONTAINER_NUMBER_OF_TOKEN, &[&tenant.number, &id])
+        .await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// Deletes a token from the container it was seen in; false when it is no longer there.
+pub(super) async fn delete(
+    db: &Db,
+    tenant: TenantId,
+    id: Uuid,
+    container: i32,
+) -> Result<bool, Error> {
+    let rows = db
+        .write(&DELETE, &[&tenant.number, &id, &container])
+        .await?;
+    Ok(!rows.is_empty())
+}
+
+pub(super) async fn find_container_number(
+    db: &Db,
+    tenant: TenantId,
+    path: &str,
+) -> Result<Option<i32>, Error> {
+    let row = db
+        .read_optional(&FIND_CONTAINER_NUMBER, &[&tenant.number, &path])
+        .await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+pub(super) async fn find_container_path(
+    db: &Db,
+    tenant: TenantId,
+    number: i32,
+) -> Result<Option<String>, Error> {
+    let row = db
+        .read_optional(&FIND_CONTAINER_PATH, &[&tenant.number, &number])
+        .await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// Gives a path the next number, unless the path or the number is taken.
+pub(super) async fn insert_container(db: &Db, tenant: TenantId, path: &str) -> Result<(), Error> {
+    db.write(&INSERT_CONTAINER, &[&tenant.number, &path])
+        .await?;
+    Ok(())
+}
+
+fn token_row(row: &Row) -> TokenRow {
+    let expires_at: Option<Timestamp> = row.get(3);
+    TokenRow {
+        row_version: row.get::<_, i32>(0).cast_unsigned(),
+        container: row.get(1),
+        kind: row.get(2),
+        expiry: expires_at.map(|at| Expiry {
+            at,
+            offset_minutes: row.get::<_, Option<i16>>(4).unwrap_or(0),
+        }),
+        created_at: row.get(5),
+        created_by: row.get(6),
+        modified_at: row.get(7),
+        modified_by: row.get(8),
+        sealed: row.get(9),
+        mask: row.get(10),
+        metadata: row.get(11),
+    }
+}
