@@ -1,0 +1,42 @@
+//! `cloakroom config`: checking and explaining settings.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use cloakroom::config::{self, Config};
+
+#[derive(Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Tell what is wrong with the configuration, and where
+    Check,
+    /// Print every setting with its default and meaning, as Markdown
+    Reference,
+    /// Print a configuration file to start from
+    Sample,
+}
+
+pub(crate) fn run(command: &ConfigCommand, path: Option<&Path>) -> anyhow::Result<ExitCode> {
+    match command {
+        ConfigCommand::Reference => print!("{}", config::reference()),
+        ConfigCommand::Sample => print!("{}", config::sample()),
+        ConfigCommand::Check => return check(path),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(path: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let config = match Config::load(path) {
+        Ok(config) => config,
+        Err(error) => {
+            println!("{error}");
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let findings = config.check();
+    for finding in &findings {
+        println!("warning: {finding}");
+    }
+    println!("the configuration can be used");
+    Ok(ExitCode::SUCCESS)
+}

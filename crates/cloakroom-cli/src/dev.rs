@@ -1,0 +1,217 @@
+//! `cloakroom dev`: a whole vault on this machine, made for the moment.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use cloakroom::access::{
+    self, AccessRule, ApplicationKind, Container, Grants, NewApplication, NewTenant, Permission,
+    Tenant, TenantKind, Transform,
+};
+use cloakroom::config::{Config, Format, Level, Secret};
+use cloakroom::{Vault, ids, keys, storage, telemetry};
+use cloakroom_scratch::{Postgres, PostgresOptions};
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::manage::all_permissions;
+use crate::node::{Listeners, stop_signal};
+
+const DEFAULT_PORT: u16 = 8080;
+
+#[derive(Args)]
+pub(crate) struct DevArguments {
+    /// Where to listen; loopback addresses only [default: 127.0.0.1:8080, or a free port]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Use this database instead of a scratch one; it must not hold production tenants
+    #[arg(long, value_name = "URL")]
+    database_url: Option<String>,
+    /// Print one JSON line when ready, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a program needs to use the vault; people get the same as text.
+#[derive(Serialize)]
+struct Ready {
+    base_url: String,
+    admin_url: String,
+    tenant_id: Uuid,
+    keys: Keys,
+}
+
+#[derive(Serialize)]
+struct Keys {
+    private: String,
+    public: String,
+    management: String,
+}
+
+pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
+    let stop = stop_signal()?;
+    let listen = loopback(arguments.listen)?;
+    let folder = tempfile::tempdir().context("no scratch folder can be made")?;
+    let (database_url, postgres) = match arguments.database_url {
+        Some(url) => (url, None),
+        None => {
+            let start = || Postgres::start(PostgresOptions::default());
+            let postgres = tokio::task::spawn_blocking(start).await??;
+            (postgres.url(), Some(postgres))
+        }
+    };
+    let mut config = configuration(folder.path(), listen, database_url)?;
+    let telemetry = telemetry::start(&config)?;
+    let listeners = Listeners::bind(&config).await?;
+    let base_url = format!("http://{}", listeners.api_address());
+    config.http.base_url = Some(base_url.parse().map_err(anyhow::Error::msg)?);
+
+    storage::migrate(&storage::connect_once(&config.database).await?).await?;
+    let vault = Vault::open(config).await.context(
+        "the vault does not open; a database given with --database-url must be new to Cloakroom",
+    )?;
+    refuse_production(&vault).await?;
+    let tenant = access::create_tenant(
+        &vault,
+        NewTenant {
+            name: "Development".to_owned(),
+            kind: TenantKind::Test,
+        },
+    )
+    .await?;
+    let ready = Ready {
+        base_url,
+        admin_url: format!("http://{}", listeners.admin_address()),
+        tenant_id: tenant.id.uuid,
+        keys: Keys {
+            private: make_key(&vault, &tenant, ApplicationKind::Private).await?,
+            public: make_key(&vault, &tenant, ApplicationKind::Public).await?,
+            management: make_key(&vault, &tenant, ApplicationKind::Management).await?,
+        },
+    };
+    announce(&ready, arguments.json)?;
+    listeners.run(vault, telemetry, stop).await?;
+    if let Some(postgres) = postgres {
+        tokio::task::spawn_blocking(move || postgres.stop()).await??;
+    }
+    Ok(())
+}
+
+/// Development keys and a root key in a temporary file must not be reachable from elsewhere.
+fn loopback(asked: Option<SocketAddr>) -> anyhow::Result<SocketAddr> {
+    let address = match asked {
+        Some(address) => address,
+        None => {
+            let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
+            let is_free = std::net::TcpListener::bind(usual).is_ok();
+            if is_free {
+                usual
+            } else {
+                SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+            }
+        }
+    };
+    if !address.ip().is_loopback() {
+        bail!(
+            "`cloakroom dev` listens on loopback addresses only; `cloakroom serve` is for others"
+        );
+    }
+    Ok(address)
+}
+
+fn configuration(
+    folder: &Path,
+    listen: SocketAddr,
+    database_url: String,
+) -> anyhow::Result<Config> {
+    let root_key = folder.join("root.key");
+    keys::create_file(&root_key)?;
+    let mut config = Config::default();
+    config.http.listen = listen;
+    config.admin.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    config.database.url = Some(Secret::new(database_url));
+    config.root_key.file = Some(root_key);
+    config.log.level = Level::Warn;
+    config.log.format = Format::Text;
+    Ok(config)
+}
+
+async fn refuse_production(vault: &Vault) -> anyhow::Result<()> {
+    let tenants = access::list_tenants(vault).await?;
+    if tenants
+        .iter()
+        .any(|tenant| tenant.kind == TenantKind::Production)
+    {
+        bail!("this database holds production tenants; `cloakroom dev` does not touch it");
+    }
+    Ok(())
+}
+
+async fn make_key(vault: &Vault, tenant: &Tenant, kind: ApplicationKind) -> anyhow::Result<String> {
+    let grants = Grants {
+        permissions: all_permissions(kind),
+        rules: if kind == ApplicationKind::Private {
+            reveal_on_reading()?
+        } else {
+            Vec::new()
+        },
+    };
+    let new = NewApplication {
+        name: format!("Development ({kind})"),
+        kind,
+        grants,
+    };
+    let application = access::create_application(vault, tenant.id, new).await?;
+    let created = access::create_key(vault, tenant, application.id).await?;
+    Ok(created.key.expose().to_owned())
+}
+
+/// Answers to writes stay masked, as plain permissions have it; reading shows everything.
+fn reveal_on_reading() -> anyhow::Result<Vec<AccessRule>> {
+    use Permission::{TokenRead, TokenSearch, TokenUse};
+    Ok(vec![AccessRule {
+        description: "Read everything".to_owned(),
+        priority: 1,
+        container: Container::parse("/")?,
+        transform: Transform::Reveal,
+        permissions: [TokenRead, TokenSearch, TokenUse].into_iter().collect(),
+    }])
+}
+
+fn announce(ready: &Ready, json: bool) -> anyhow::Result<()> {
+    if json {
+        println!("{}", serde_json::to_string(ready)?);
+        return Ok(());
+    }
+    let Ready {
+        base_url,
+        admin_url,
+        tenant_id,
+        keys,
+    } = ready;
+    let id = ids::new_uuid();
+    println!(
+        "\
+Cloakroom is running for development. All of it is gone when it stops (Ctrl-C).
+
+  base URL        {base_url}
+  admin           {admin_url}  (/healthz, /readyz, /metrics)
+  tenant          {tenant_id}
+  private key     {private}
+  public key      {public}
+  management key  {management}
+
+Keep a card, and look at it again:
+
+curl -s {base_url}/tokens -H 'BT-API-KEY: {public}' -H 'Content-Type: application/json' \\
+  -d '{{\"id\":\"{id}\",\"type\":\"card\",\"data\":{{\"number\":\"4242424242424242\",\"expiration_month\":12,\"expiration_year\":2030}}}}'
+
+curl -s {base_url}/tokens/{id} -H 'BT-API-KEY: {private}'
+",
+        private = keys.private,
+        public = keys.public,
+        management = keys.management,
+    );
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! The `cloakroom` command: what an operator or developer types.
+
+#![expect(clippy::print_stdout, reason = "a command speaks through its output")]
+
+mod configuration;
+mod dev;
+mod doctor;
+mod harden;
+mod manage;
+mod migrate;
+mod node;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use cloakroom::config::Config;
+
+/// A token vault that you run yourself.
+#[derive(Parser)]
+#[command(name = "cloakroom", version, arg_required_else_help = true)]
+struct Arguments {
+    /// The configuration file. Settings can also come from CLOAKROOM__SECTION__KEY variables.
+    #[arg(long, global = true, env = "CLOAKROOM_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a throw-away vault on this machine, with a test tenant and keys
+    Dev(dev::DevArguments),
+    /// Run a node of the vault
+    Serve,
+    /// Bring the database schema up to date
+    Migrate(migrate::MigrateArguments),
+    /// Tell what is wrong with database, keys, clock and migrations
+    Doctor,
+    /// Check and explain the configuration
+    #[command(subcommand)]
+    Config(configuration::ConfigCommand),
+    /// Make the root key
+    #[command(subcommand)]
+    RootKey(manage::RootKeyCommand),
+    /// Make and list tenants
+    #[command(subcommand)]
+    Tenant(manage::TenantCommand),
+    /// Make applications
+    #[command(subcommand)]
+    App(manage::AppCommand),
+    /// Make API keys
+    #[command(subcommand)]
+    Key(manage::KeyCommand),
+    /// Print the description of the API (OpenAPI 3.1)
+    Openapi,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    harden::process();
+    match run(arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            report(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "what went wrong goes to standard error"
+)]
+fn report(error: &anyhow::Error) {
+    eprintln!("cloakroom: {error:#}");
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let load = || Config::load(arguments.config.as_deref());
+    let runtime = || {
+        tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+    };
+    match arguments.command {
+        Command::Dev(dev) => runtime()?.block_on(dev::run(dev))?,
+        Command::Serve => runtime()?.block_on(serve::run(load()?))?,
+        Command::Migrate(migrate) => runtime()?.block_on(migrate::run(&load()?, migrate))?,
+        Command::Doctor => return runtime()?.block_on(doctor::run(&load()?)),
+        Command::Config(command) => {
+            return configuration::run(&command, arguments.config.as_deref());
+        }
+        Command::RootKey(command) => manage::root_key(&command)?,
+        Command::Tenant(command) => runtime()?.block_on(manage::tenant(load()?, command))?,
+        Command::App(command) => runtime()?.block_on(manage::app(load()?, command))?,
+        Command::Key(command) => runtime()?.block_on(manage::key(load()?, command))?,
+        Command::Openapi => print!("{}", cloakroom::openapi::document_text()),
+    }
+    Ok(ExitCode::SUCCESS)
+}

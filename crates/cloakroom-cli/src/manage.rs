@@ -1,0 +1,212 @@
+//! Bootstrapping by hand: root key, tenants, applications and keys, each saying what comes next.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use cloakroom::access::{
+    self, ALL_PERMISSIONS, AccessRule, ApplicationKind, Container, Grants, NewApplication,
+    NewTenant, Permission, PermissionSet, TenantKind, Transform,
+};
+use cloakroom::config::Config;
+use cloakroom::{Vault, keys};
+use uuid::Uuid;
+
+#[derive(Subcommand)]
+pub(crate) enum RootKeyCommand {
+    /// Write a new root key to a file that only you can read
+    Create {
+        /// Where to write it; an existing file is never overwritten
+        file: PathBuf,
+    },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum TenantCommand {
+    /// Make a tenant and its keys
+    Create {
+        #[arg(long)]
+        name: String,
+        /// Whether its data is real
+        #[arg(long = "type", value_enum)]
+        kind: TenantType,
+    },
+    /// List the tenants
+    List,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum TenantType {
+    Test,
+    Production,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum AppCommand {
+    /// Make an application
+    Create(AppCreate),
+}
+
+#[derive(Args)]
+pub(crate) struct AppCreate {
+    /// The tenant it belongs to
+    #[arg(long)]
+    tenant: Uuid,
+    #[arg(long)]
+    name: String,
+    /// Where it runs: on servers, in browsers, or to administrate
+    #[arg(long = "type", value_enum)]
+    kind: AppType,
+    /// A permission in all containers; can be repeated
+    #[arg(long = "permission", value_name = "PERMISSION")]
+    permissions: Vec<String>,
+    /// Permissions in one container: `CONTAINER TRANSFORM PERMISSION[,PERMISSION]`, the first rule
+    /// first, such as `/pci/ reveal token:read,token:use`; can be repeated
+    #[arg(long = "rule", value_name = "RULE")]
+    rules: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum AppType {
+    Private,
+    Public,
+    Management,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Make a key; it is shown once
+    Create {
+        /// The tenant of the application
+        #[arg(long)]
+        tenant: Uuid,
+        /// The application that will use it
+        #[arg(long)]
+        app: Uuid,
+    },
+}
+
+pub(crate) fn root_key(command: &RootKeyCommand) -> anyhow::Result<()> {
+    let RootKeyCommand::Create { file } = command;
+    keys::create_file(file)?;
+    println!("wrote a new root key to {}", file.display());
+    println!("keep a copy somewhere safe: without it, nothing in the vault can be opened");
+    println!("next: set `root_key.file`, then `cloakroom migrate`");
+    Ok(())
+}
+
+pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Result<()> {
+    let vault = open(config).await?;
+    match command {
+        TenantCommand::Create { name, kind } => {
+            let kind = match kind {
+                TenantType::Test => TenantKind::Test,
+                TenantType::Production => TenantKind::Production,
+            };
+            let tenant = access::create_tenant(&vault, NewTenant { name, kind }).await?;
+            let id = tenant.id.uuid;
+            println!("tenant {id}");
+            println!(
+                "next: `cloakroom app create --tenant {id} --name NAME --type private \
+                 --rule \"/ reveal token:create,token:read,token:delete\"`"
+            );
+        }
+        TenantCommand::List => {
+            for tenant in access::list_tenants(&vault).await? {
+                println!(
+                    "{}  {:10}  {}",
+                    tenant.id.uuid,
+                    tenant.kind.name(),
+                    tenant.name
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(crate) async fn app(config: Config, command: AppCommand) -> anyhow::Result<()> {
+    let AppCommand::Create(create) = command;
+    let vault = open(config).await?;
+    let tenant = access::find_tenant(&vault, create.tenant).await?;
+    let kind = match create.kind {
+        AppType::Private => ApplicationKind::Private,
+        AppType::Public => ApplicationKind::Public,
+        AppType::Management => ApplicationKind::Management,
+    };
+    let grants = Grants {
+        permissions: parse_permissions(create.permissions.iter().map(String::as_str))?,
+        rules: parse_rules(&create.rules)?,
+    };
+    let new = NewApplication {
+        name: create.name,
+        kind,
+        grants,
+    };
+    let application = access::create_application(&vault, tenant.id, new).await?;
+    println!("application {}", application.id);
+    println!(
+        "next: `cloakroom key create --tenant {} --app {}`",
+        tenant.id.uuid, application.id
+    );
+    Ok(())
+}
+
+pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<()> {
+    let KeyCommand::Create { tenant, app } = command;
+    let vault = open(config).await?;
+    let tenant = access::find_tenant(&vault, tenant).await?;
+    let created = access::create_key(&vault, &tenant, app).await?;
+    println!("{}", created.key.expose());
+    println!(
+        "this is the only time the key is shown; its id is {}",
+        created.id
+    );
+    println!("next: `cloakroom serve`, and send the key in the BT-API-KEY header");
+    Ok(())
+}
+
+/// Every permission that an application of this kind may hold in all containers.
+pub(crate) fn all_permissions(kind: ApplicationKind) -> PermissionSet {
+    ALL_PERMISSIONS
+        .iter()
+        .copied()
+        .filter(|permission| permission.fits(kind))
+        .collect()
+}
+
+async fn open(config: Config) -> anyhow::Result<Vault> {
+    Vault::open(config).await.context("the vault does not open")
+}
+
+fn parse_permissions<'a>(names: impl Iterator<Item = &'a str>) -> anyhow::Result<PermissionSet> {
+    names
+        .map(|name| {
+            Permission::parse(name).with_context(|| format!("there is no permission `{name}`"))
+        })
+        .collect()
+}
+
+fn parse_rules(rules: &[String]) -> anyhow::Result<Vec<AccessRule>> {
+    let mut parsed = Vec::new();
+    for (text, priority) in rules.iter().zip(1..) {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [container, transform, permissions] = words[..] else {
+            bail!("a rule is three words: `CONTAINER TRANSFORM PERMISSION[,PERMISSION]`");
+        };
+        parsed.push(AccessRule {
+            description: format!("{transform} in {container}"),
+            priority,
+            container: Container::parse(container)
+                .map_err(|rule| anyhow::anyhow!("the container {container} {rule}"))?,
+            transform: match transform {
+                "redact" => Transform::Redact,
+                "mask" => Transform::Mask,
+                "reveal" => Transform::Reveal,
+                _ => bail!("a transform is `redact`, `mask` or `reveal`, not `{transform}`"),
+            },
+            permissions: parse_permissions(permissions.split(','))?,
+        });
+    }
+    Ok(parsed)
+}

@@ -1,0 +1,36 @@
+//! `cloakroom migrate`: the schema, brought up to date.
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use cloakroom::config::Config;
+use cloakroom::storage;
+
+#[derive(Args)]
+pub(crate) struct MigrateArguments {
+    /// Also let this role read and write the tables, so that nodes need not own them
+    #[arg(long, value_name = "ROLE")]
+    grant_to: Option<String>,
+}
+
+pub(crate) async fn run(config: &Config, arguments: MigrateArguments) -> anyhow::Result<()> {
+    let connection = storage::connect_once(&config.database).await?;
+    let applied = storage::migrate(&connection).await?;
+    for migration in &applied {
+        println!("applied {:04} {}", migration.number, migration.name);
+    }
+    if applied.is_empty() {
+        println!("nothing to do: the database is up to date");
+    }
+    if let Some(role) = arguments.grant_to {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        if role.is_empty() || !role.chars().all(is_plain) {
+            bail!("a role is named with lower-case letters, digits and `_`");
+        }
+        storage::grant(&connection, &role)
+            .await
+            .context("the role cannot be granted")?;
+        println!("{role} may read and write the tables");
+    }
+    println!("next: `cloakroom tenant create --name NAME --type test`");
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! A running node: the API listener, the admin listener, the jobs, and stopping all of them.
+
+use std::future::Future;
+use std::net::SocketAddr;
+
+use cloakroom::admin::{self, Readiness};
+use cloakroom::config::Config;
+use cloakroom::server::Server;
+use cloakroom::telemetry::Telemetry;
+use cloakroom::{Vault, jobs, router};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Both listeners, bound but not yet answering.
+pub(crate) struct Listeners {
+    api: Server,
+    admin: Server,
+}
+
+impl Listeners {
+    pub(crate) async fn bind(config: &Config) -> anyhow::Result<Self> {
+        Ok(Self {
+            api: Server::bind(&config.http).await?,
+            admin: Server::bind_admin(config).await?,
+        })
+    }
+
+    pub(crate) fn api_address(&self) -> SocketAddr {
+        self.api.local_addr()
+    }
+
+    pub(crate) fn admin_address(&self) -> SocketAddr {
+        self.admin.local_addr()
+    }
+
+    /// Answers until `stop`, then lets running requests finish.
+    pub(crate) async fn run(
+        self,
+        vault: Vault,
+        telemetry: Telemetry,
+        stop: impl Future<Output = ()>,
+    ) -> anyhow::Result<()> {
+        let readiness = Readiness::new(jobs::CHECKS);
+        let jobs = jobs::start(&vault, &readiness);
+        let (drained, wait_drained) = tokio::sync::oneshot::channel::<()>();
+        let admin_app = admin::router(readiness.clone(), telemetry.clone());
+        let admin = self.admin.run(admin_app, async {
+            let _ = wait_drained.await;
+        });
+        let api = async {
+            let stop = async {
+                stop.await;
+                readiness.drain();
+            };
+            self.api.run(router::api(vault), stop).await;
+            drop(drained);
+        };
+        tokio::join!(api, admin);
+        drop(jobs);
+        tokio::task::spawn_blocking(move || telemetry.shutdown()).await?;
+        Ok(())
+    }
+}
+
+/// Completes at SIGTERM or SIGINT.
+pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
