@@ -1,5 +1,7 @@
 //! A private PostgreSQL server on a loopback port, as durable as a real one.
 
+use std::fs::File;
+use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +17,7 @@ const NAME: &str = "postgres";
 const USER: &str = "cloakroom";
 const DATABASE: &str = "cloakroom";
 const PASSWORD_FILE: &str = "password";
+const SETTINGS_FILE: &str = "cloakroom.conf";
 /// Fast shutdown: open transactions are rolled back, everything committed is written out.
 const STOP_SIGNAL: Signal = Signal::SIGINT;
 const START_TRIES: usize = 5;
@@ -181,7 +184,14 @@ fn make_cluster(programs: &Path, folder: &Folder, owner: &Owner) -> Result<(), E
         initdb.arg("--no-sync");
     }
     owner.run(&mut initdb, folder.path());
-    run(initdb, "initdb")
+    run(initdb, "initdb")?;
+    // What initdb found out about this machine stays in force, with our settings after it.
+    let settings_file = data_folder(folder).join("postgresql.conf");
+    File::options()
+        .append(true)
+        .open(&settings_file)
+        .and_then(|mut file| writeln!(file, "include '{SETTINGS_FILE}'"))
+        .map_err(|source| unusable(&settings_file, source))
 }
 
 fn start_server(
@@ -196,11 +206,8 @@ fn start_server(
     loop {
         tries += 1;
         let port = free_port().map_err(|source| unusable(folder.path(), source))?;
-        folder.write(
-            "data/postgresql.conf",
-            &settings(options, port, &sockets),
-            owner,
-        )?;
+        let text = settings(options, port, &sockets);
+        folder.write(&format!("data/{SETTINGS_FILE}"), &text, owner)?;
         let mut command = Command::new(programs.join("postgres"));
         command.arg("-D").arg(&data);
         let mut server = Server::spawn(NAME, command, STOP_SIGNAL, folder, owner)?;
@@ -306,10 +313,17 @@ mod tests {
 
     #[test]
     fn a_socket_folder_with_a_long_name_is_left_out() {
-        let long = format!("/tmp/{}", "x".repeat(SOCKET_FOLDER_BYTES_MAX));
+        // With the longest file name, `/.s.PGSQL.65535.lock`, 107 bytes are the most there can be.
+        for (length, expected) in [(87, true), (88, false)] {
+            let folder = format!("/tmp/{}", "x".repeat(length - "/tmp/".len()));
 
-        let text = settings(&PostgresOptions::default(), 5999, Path::new(&long));
+            let text = settings(&PostgresOptions::default(), 5999, Path::new(&folder));
 
-        assert!(text.contains("unix_socket_directories = ''\n"));
+            assert_eq!(
+                !text.contains("unix_socket_directories = ''\n"),
+                expected,
+                "{length}"
+            );
+        }
     }
 }

@@ -19,6 +19,7 @@ pub mod access;
 pub mod keys;
 
 pub mod api;
+mod card_numbers;
 pub mod config;
 pub mod ids;
 pub mod storage;

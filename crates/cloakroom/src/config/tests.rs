@@ -94,7 +94,13 @@ fn the_environment_wins_over_the_file() {
 
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
-    let cases: [(&str, Written<'_>, &str, &str); 9] = [
+    let cases: [(&str, Written<'_>, &str, &str); 10] = [
+        (
+            "",
+            &[("CLOAKROOM__HTP__X", "1")],
+            "htp in the environment",
+            "no such section",
+        ),
         (
             "[http]\nlisen = 1",
             &[],
@@ -159,11 +165,12 @@ fn what_is_wrong_is_named_with_its_place() {
 
 #[test]
 fn all_that_is_wrong_is_told_at_once() {
-    let file = "[http]\nlisten = \"x\"\nlisen = 1\n[access]\nkey_cache_ttl = \"6s\"";
+    let file = "[http]\nlisten = \"x\"\nheader_timeout = 5\nlisen = 1\n\
+                [access]\nkey_cache_ttl = \"6s\"";
 
     let error = load(file, &[]).unwrap_err().to_string();
 
-    assert_eq!(error.lines().count(), 3, "{error}");
+    assert_eq!(error.lines().count(), 4, "{error}");
     for name in [
         "http.listen in ",
         "http.lisen in ",

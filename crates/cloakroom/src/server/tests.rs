@@ -182,6 +182,29 @@ async fn slow_heads_are_cut() {
 }
 
 #[tokio::test]
+async fn a_slow_second_head_is_cut_too() {
+    let header_timeout = Duration::from_millis(200);
+    let node = Node::start(Http {
+        header_timeout,
+        ..settings()
+    })
+    .await;
+    let mut stream = node.connect().await;
+    let answer = ask_once(&mut stream, ASK_AND_STAY).await;
+    stream
+        .write_all(b"GET /peer HTTP/1.1\r\nx-a: b")
+        .await
+        .unwrap();
+
+    let begun = Instant::now();
+    let rest = read_all(&mut stream).await;
+
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert_eq!(rest, "");
+}
+
+#[tokio::test]
 async fn a_connection_outlives_the_time_for_its_head() {
     let header_timeout = Duration::from_millis(50);
     let node = Node::start(Http {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
@@ -28,6 +28,8 @@ pub struct Connection {
     prepared: Mutex<HashMap<&'static str, tokio_postgres::Statement>>,
     warnings: Arc<AtomicU64>,
     driver: AbortHandle,
+    /// Set at once, where the driver's end is noticed only later: the pool must not reuse it.
+    is_cut: AtomicBool,
 }
 
 /// Opens one connection outside any pool: for the commands that make or examine a database.
@@ -103,11 +105,12 @@ impl Manager for Connector {
             prepared: Mutex::default(),
             warnings,
             driver,
+            is_cut: AtomicBool::new(false),
         })
     }
 
     async fn recycle(&self, connection: &mut Connection, _: &Metrics) -> RecycleResult<Error> {
-        if connection.client.is_closed() || connection.driver.is_finished() {
+        if connection.is_cut.load(Ordering::Acquire) || connection.client.is_closed() {
             return Err(RecycleError::message("closed"));
         }
         Ok(())
@@ -197,6 +200,7 @@ impl Connection {
 
     /// Cuts the connection at once; the server finishes or rolls back on its own.
     pub fn close(&self) {
+        self.is_cut.store(true, Ordering::Release);
         self.driver.abort();
     }
 }

@@ -51,7 +51,10 @@ pub async fn applied(connection: &Connection) -> Result<i32, Error> {
 /// Two runs at once are safe: each takes the bookkeeping table's lock before it looks.
 pub async fn migrate(connection: &Connection) -> Result<Vec<&'static Migration>, Error> {
     let failed = |error| super::refusal("a migration", &error);
-    connection.run(BOOKKEEPING).await.map_err(failed)?;
+    // Two of these at one moment can collide despite `if not exists`; the loser then finds it.
+    if connection.run(BOOKKEEPING).await.is_err() {
+        connection.run(BOOKKEEPING).await.map_err(failed)?;
+    }
     let mut done = Vec::new();
     for migration in MIGRATIONS {
         connection

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Broken;
-use super::card::holds_card_number;
+use crate::card_numbers::holds_card_number;
 
 const ENTRIES_MAX: usize = 50;
 const KEY_CHARS_MAX: usize = 200;

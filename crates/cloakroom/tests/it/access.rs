@@ -1,0 +1,237 @@
+//! Keys and grants: who gets in, who no longer does, and who never should.
+
+use std::time::{Duration, Instant};
+
+use cloakroom::access::{self, ApplicationKind, NewTenant, Permission, TenantKind};
+use cloakroom::config::Environment;
+use http::StatusCode;
+use serde_json::json;
+
+use crate::support::{Holder, TestDatabase, TestVault, grants};
+
+async fn creator(vault: &TestVault) -> Holder {
+    let tenant = vault.tenant().await;
+    vault
+        .holder(
+            &tenant,
+            ApplicationKind::Private,
+            grants(&[Permission::TokenCreate]),
+        )
+        .await
+}
+
+async fn create_status(vault: &TestVault, key: &str) -> StatusCode {
+    let new = json!({"type": "token", "data": 1});
+    vault
+        .client_with(Some(key))
+        .post("/tokens", new)
+        .await
+        .status
+}
+
+#[tokio::test]
+async fn rows_that_were_changed_by_sql_grant_nothing() {
+    let attacks = [
+        "update application set grants = replace(grants, 'token:create', 'token:read')",
+        "update application set grants = '{\"permissions\":[\"token:read\"],\"rules\":[]}'",
+        "update application set kind = 2",
+        "update application set name = 'another'",
+        "update application_key set secret_mac = decode(repeat('00', 32), 'hex')",
+        "update application_key set expires_at = now() + interval '1 year'",
+        "update application_key set key_id = gen_random_uuid()",
+        "update tenant set kind = 2",
+        "update tenant set settings = '{}'",
+        "update tenant set row_mac = decode(repeat('00', 32), 'hex')",
+    ];
+    for attack in attacks {
+        let vault = TestVault::start().await;
+        let holder = creator(&vault).await;
+
+        let changed = vault
+            .database
+            .connect()
+            .await
+            .execute(attack, &[])
+            .await
+            .unwrap();
+
+        assert_eq!(changed, 1, "{attack}");
+        let status = create_status(&vault, &holder.key).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "{attack}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_moved_to_a_stronger_application_by_sql_is_refused() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let private = ApplicationKind::Private;
+    let weak = vault
+        .holder(&tenant, private, grants(&[Permission::TokenUse]))
+        .await;
+    let strong = vault
+        .holder(&tenant, private, grants(&[Permission::TokenCreate]))
+        .await;
+
+    let database = vault.database.connect().await;
+    database
+        .execute(
+            "update application_key set application_id = $1 where key_id = $2",
+            &[&strong.application, &weak.key_id],
+        )
+        .await
+        .unwrap();
+
+    assert_eq!(
+        create_status(&vault, &weak.key).await,
+        StatusCode::UNAUTHORIZED
+    );
+    assert_eq!(
+        create_status(&vault, &strong.key).await,
+        StatusCode::CREATED
+    );
+}
+
+#[tokio::test]
+async fn a_deleted_key_is_dead_within_five_seconds() {
+    let vault = TestVault::start().await;
+    let holder = creator(&vault).await;
+    assert_eq!(
+        create_status(&vault, &holder.key).await,
+        StatusCode::CREATED
+    );
+
+    let database = vault.database.connect().await;
+    database
+        .execute("delete from application_key", &[])
+        .await
+        .unwrap();
+    let deleted = Instant::now();
+    while create_status(&vault, &holder.key).await == StatusCode::CREATED {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(
+            deleted.elapsed() < Duration::from_secs(6),
+            "the key still works"
+        );
+    }
+
+    assert!(
+        deleted.elapsed() <= Duration::from_millis(5_300),
+        "{:?}",
+        deleted.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn an_expired_key_is_unknown() {
+    let vault = TestVault::start().await;
+    let holder = creator(&vault).await;
+
+    let database = vault.database.connect().await;
+    let expire = "update application_key set expires_at = now() - interval '1 second'";
+    database.execute(expire, &[]).await.unwrap();
+
+    assert_eq!(
+        create_status(&vault, &holder.key).await,
+        StatusCode::UNAUTHORIZED
+    );
+}
+
+#[tokio::test]
+async fn keys_are_kept_only_as_digests() {
+    let vault = TestVault::start().await;
+    let holder = creator(&vault).await;
+
+    let database = vault.database.connect().await;
+    let row = database
+        .query_one("select application_key::text from application_key", &[])
+        .await
+        .unwrap();
+
+    let kept: String = row.get(0);
+    let random = holder.key.rsplit('_').next().unwrap();
+    assert!(
+        kept.contains(&random[..10]),
+        "the look-up part finds the row"
+    );
+    assert!(!kept.contains(&random[10..22]));
+    assert!(!kept.contains(&random[23..]));
+}
+
+#[tokio::test]
+async fn an_application_has_three_keys_at_most() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let granted = grants(&[Permission::TokenCreate]);
+    let holder = vault
+        .holder(&tenant, ApplicationKind::Private, granted)
+        .await;
+
+    let mut keys = vec![holder.key];
+    for _ in 0..2 {
+        let created = access::create_key(&vault.vault, &tenant, holder.application)
+            .await
+            .unwrap();
+        keys.push(created.key.expose().to_owned());
+    }
+    let fourth = access::create_key(&vault.vault, &tenant, holder.application).await;
+
+    assert!(matches!(fourth, Err(access::Error::TooManyKeys(3))));
+    for key in keys {
+        assert_eq!(create_status(&vault, &key).await, StatusCode::CREATED);
+    }
+}
+
+#[tokio::test]
+async fn a_test_vault_keeps_no_production_tenant() {
+    let test = TestVault::start().await;
+    let production = TestVault::start_with(TestDatabase::create().await, |config| {
+        config.vault.environment = Environment::Production;
+        config.root_key.allow_file_in_production = true;
+    })
+    .await;
+    let new = || NewTenant {
+        name: "Real".into(),
+        kind: TenantKind::Production,
+    };
+
+    let refused = access::create_tenant(&test.vault, new()).await;
+    let tenant = access::create_tenant(&production.vault, new())
+        .await
+        .unwrap();
+
+    assert!(matches!(
+        refused,
+        Err(access::Error::ProductionTenantInTest)
+    ));
+    let granted = grants(&[Permission::TokenCreate]);
+    let holder = production
+        .holder(&tenant, ApplicationKind::Private, granted)
+        .await;
+    assert!(holder.key.starts_with("key_prod_us_pvt_"));
+    assert_eq!(
+        create_status(&production, &holder.key).await,
+        StatusCode::CREATED
+    );
+}
+
+#[tokio::test]
+async fn tenants_made_at_the_same_moment_get_numbers_of_their_own() {
+    let vault = TestVault::start().await;
+
+    let mut making = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let vault = vault.vault.clone();
+        making.spawn(async move {
+            let new = NewTenant {
+                name: "One of many".into(),
+                kind: TenantKind::Test,
+            };
+            access::create_tenant(&vault, new).await.unwrap().id.number
+        });
+    }
+    let mut numbers = making.join_all().await;
+
+    numbers.sort_unstable();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+}

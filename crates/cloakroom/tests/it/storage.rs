@@ -1,0 +1,242 @@
+//! The database: schema, statements, and what may be called done.
+
+use std::time::{Duration, Instant};
+
+use cloakroom::config::{Database, Secret};
+use cloakroom::{Vault, storage};
+use http::StatusCode;
+use serde_json::json;
+
+use crate::support::{TestDatabase, TestServer, TestVault};
+
+fn settings(database: &TestDatabase) -> Database {
+    Database {
+        url: Some(Secret::new(&database.url)),
+        ..Database::default()
+    }
+}
+
+#[tokio::test]
+async fn every_statement_fits_the_schema_and_says_its_name() {
+    let database = TestDatabase::create().await;
+    let connection = storage::connect_once(&settings(&database)).await.unwrap();
+
+    let mut names = std::collections::HashSet::new();
+    for statement in cloakroom::statements() {
+        assert!(
+            names.insert(statement.name),
+            "{} is declared twice",
+            statement.name
+        );
+        let first_line = format!("-- {}\n", statement.name);
+        assert!(
+            statement.text.starts_with(&first_line),
+            "{}",
+            statement.name
+        );
+        let prepared = connection.prepare(&statement).await;
+        assert!(prepared.is_ok(), "{}: {:?}", statement.name, prepared.err());
+    }
+
+    assert!(names.len() >= 20, "{}", names.len());
+}
+
+#[tokio::test]
+async fn statements_that_keep_tenants_apart_name_the_tenant() {
+    // They start from a key's text or concern the vault as a whole.
+    let exceptions = [
+        "access::find_credential",
+        "access::find_tenant",
+        "access::insert_key",
+        "access::list_tenants",
+        "access::next_tenant_number",
+        "keys::bind_environment",
+        "keys::find_environment",
+        "keys::insert_system_key",
+        "keys::list_system_keys",
+    ];
+    for statement in cloakroom::statements() {
+        let names_tenant = statement.text.contains("tenant_id = $1")
+            || statement.text.contains("(tenant_id")
+            || statement.text.contains("\n            (tenant_id");
+        let excepted = exceptions.contains(&statement.name);
+        assert!(
+            names_tenant || excepted,
+            "{} does not name the tenant",
+            statement.name
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_vault_does_not_open_without_its_migrations() {
+    let vault = TestVault::start().await;
+    let empty = TestDatabase::create_empty().await;
+    let mut config = vault.configuration();
+    config.database = settings(&empty);
+
+    let refused = Vault::open(config.clone()).await.err().unwrap().to_string();
+    let connection = storage::connect_once(&settings(&empty)).await.unwrap();
+    let applied = storage::migrate(&connection).await.unwrap();
+    let again = storage::migrate(&connection).await.unwrap();
+
+    assert!(refused.contains("run `cloakroom migrate`"), "{refused}");
+    assert_eq!(applied.len(), storage::MIGRATIONS.len());
+    assert!(again.is_empty());
+    assert!(Vault::open(config).await.is_ok());
+}
+
+#[tokio::test]
+async fn two_migrations_at_once_apply_each_step_once() {
+    let empty = TestDatabase::create_empty().await;
+    let run = async || {
+        let connection = storage::connect_once(&settings(&empty)).await.unwrap();
+        storage::migrate(&connection)
+            .await
+            .map(|applied| applied.len())
+    };
+
+    let (one, two) = tokio::join!(run(), run());
+
+    assert_eq!(one.unwrap() + two.unwrap(), storage::MIGRATIONS.len());
+}
+
+/// A commit that waits for a standby that does not exist.
+struct WaitingForStandby {
+    vault: TestVault,
+    // Dropped last: the vault's connections go first.
+    _server: TestServer,
+}
+
+impl WaitingForStandby {
+    async fn start(write_deadline: Duration) -> (Self, crate::support::Client) {
+        let server = TestServer::start().await;
+        let database = TestDatabase::on(&server.postgres.url()).await;
+        let vault = TestVault::start_with(database, |config| {
+            config.database.write_deadline = write_deadline;
+        })
+        .await;
+        let client = vault.revealing_client().await;
+        // The container is known and the connection warm before commits start to wait.
+        client
+            .post("/tokens", json!({"type": "token", "data": "before"}))
+            .await;
+        let admin = vault.database.connect().await;
+        admin
+            .execute("alter system set synchronous_standby_names = 'nobody'", &[])
+            .await
+            .unwrap();
+        admin.execute("select pg_reload_conf()", &[]).await.unwrap();
+        while standby_names(&admin).await != "nobody" {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        (
+            Self {
+                vault,
+                _server: server,
+            },
+            client,
+        )
+    }
+}
+
+async fn standby_names(admin: &tokio_postgres::Client) -> String {
+    admin
+        .query_one("show synchronous_standby_names", &[])
+        .await
+        .unwrap()
+        .get(0)
+}
+
+#[tokio::test]
+async fn a_commit_that_comes_back_with_a_warning_is_not_acknowledged() {
+    let (waiting, client) = WaitingForStandby::start(Duration::from_secs(20)).await;
+    let admin = waiting.vault.database.connect().await;
+
+    let create = client.post("/tokens", json!({"type": "token", "data": "unsure"}));
+    let cancel = async {
+        let waiting = "select pg_cancel_backend(pid) from pg_stat_activity
+            where wait_event = 'SyncRep'";
+        while admin.query(waiting, &[]).await.unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let (answer, ()) = tokio::join!(create, cancel);
+
+    assert_eq!(
+        answer.status,
+        StatusCode::SERVICE_UNAVAILABLE,
+        "{}",
+        answer.body
+    );
+    assert_eq!(answer.body["code"], "outcome_unknown");
+    // The row is there: the server said yes, and no standby has it.
+    let kept = admin
+        .query_one("select count(*) from token", &[])
+        .await
+        .unwrap();
+    assert_eq!(kept.get::<_, i64>(0), 2);
+}
+
+#[tokio::test]
+async fn a_write_past_its_deadline_is_unknown_and_never_cancelled() {
+    let (waiting, client) = WaitingForStandby::start(Duration::from_millis(500)).await;
+    let admin = waiting.vault.database.connect().await;
+
+    let started = Instant::now();
+    let answer = client
+        .post("/tokens", json!({"type": "token", "data": "unsure"}))
+        .await;
+
+    assert_eq!(answer.body["code"], "outcome_unknown");
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
+    admin
+        .execute("alter system reset synchronous_standby_names", &[])
+        .await
+        .unwrap();
+    admin.execute("select pg_reload_conf()", &[]).await.unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let kept = admin
+            .query_one("select count(*) from token", &[])
+            .await
+            .unwrap();
+        if kept.get::<_, i64>(0) == 2 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "the write was rolled back");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let after = client
+        .post("/tokens", json!({"type": "token", "data": "after"}))
+        .await;
+    assert_eq!(after.status, StatusCode::CREATED, "{}", after.body);
+}
+
+#[tokio::test]
+async fn an_absent_database_is_said_to_be_absent() {
+    let server = TestServer::start().await;
+    let database = TestDatabase::on(&server.postgres.url()).await;
+    let vault = TestVault::start_with(database, |_| {}).await;
+    let client = vault.revealing_client().await;
+    let id = client
+        .post("/tokens", json!({"type": "token", "data": 1}))
+        .await
+        .id();
+
+    drop(server);
+    let answer = client.get(&format!("/tokens/{id}")).await;
+
+    assert_eq!(
+        answer.status,
+        StatusCode::SERVICE_UNAVAILABLE,
+        "{}",
+        answer.body
+    );
+    assert_eq!(answer.body["code"], "database_unavailable");
+    assert_eq!(answer.header("retry-after"), "1");
+}

@@ -1,0 +1,109 @@
+//! Someone who asks over HTTP.
+
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::Value;
+
+/// An HTTP client that holds one API key, or none.
+#[derive(Clone)]
+pub(crate) struct Client {
+    base_url: String,
+    key: Option<String>,
+    http: reqwest::Client,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Vec<u8>,
+    /// Null when there was no JSON body.
+    pub(crate) body: Value,
+}
+
+impl Client {
+    pub(crate) fn new(base_url: &str, key: Option<&str>) -> Self {
+        Self {
+            base_url: base_url.to_owned(),
+            key: key.map(str::to_owned),
+            http: reqwest::Client::new(),
+        }
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.post_text(path, &body.to_string(), "application/json")
+            .await
+    }
+
+    pub(crate) async fn post_text(&self, path: &str, body: &str, media: &str) -> Answer {
+        let request = self
+            .request(Method::POST, path)
+            .header("content-type", media);
+        self.send(request.body(body.to_owned())).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path)).await
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let request = self
+            .http
+            .request(method, format!("{}{path}", self.base_url));
+        match &self.key {
+            Some(key) => request.header("bt-api-key", key),
+            None => request,
+        }
+    }
+
+    pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = response.bytes().await.unwrap().to_vec();
+        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        Answer {
+            status,
+            headers,
+            bytes,
+            body,
+        }
+    }
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.body["id"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no id in {}", self.body))
+            .to_owned()
+    }
+
+    /// The body as text for a snapshot, with the members that differ each time left out.
+    pub(crate) fn told(&self, unstable: &[&str]) -> String {
+        let mut body = self.body.clone();
+        for name in unstable {
+            if let Some(value) = body.get_mut(*name) {
+                *value = Value::String(format!("[{name}]"));
+            }
+        }
+        serde_json::to_string_pretty(&body).unwrap()
+    }
+
+    /// The attributes that a 400 complains about.
+    pub(crate) fn refused(&self) -> Vec<&str> {
+        let errors = self.body["errors"].as_object();
+        errors
+            .map(|map| map.keys().map(String::as_str).collect())
+            .unwrap_or_default()
+    }
+}

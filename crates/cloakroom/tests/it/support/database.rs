@@ -1,0 +1,141 @@
+//! A fresh, migrated database per test, copied from a template that is migrated once.
+
+use std::str::FromStr as _;
+use std::sync::OnceLock;
+
+use cloakroom::config::{Database, Secret};
+use cloakroom::storage;
+use cloakroom_scratch::{Postgres, PostgresOptions};
+use tokio_postgres::{Client, Config, NoTls};
+
+/// Any number; it only has to be the same for all test processes.
+const TEMPLATE_LOCK: i64 = 0x0C10_AC00;
+
+/// A database that no other test sees.
+pub(crate) struct TestDatabase {
+    pub(crate) url: String,
+}
+
+impl TestDatabase {
+    /// Copies the migrated template.
+    pub(crate) async fn create() -> Self {
+        Self::on(&server_url()).await
+    }
+
+    pub(crate) async fn on(server: &str) -> Self {
+        let admin = connect(server).await;
+        let template = template_name();
+        ensure_template(&admin, server, &template).await;
+        Self::copy(server, &admin, &template).await
+    }
+
+    /// A database without any table.
+    pub(crate) async fn create_empty() -> Self {
+        let server = server_url();
+        Self::copy(&server, &connect(&server).await, "template1").await
+    }
+
+    async fn copy(server: &str, admin: &Client, template: &str) -> Self {
+        let name = format!("test_{}", cloakroom::ids::new_uuid().simple());
+        let sql = format!("create database {name} template {template}");
+        admin.batch_execute(&sql).await.unwrap();
+        Self {
+            url: on_server(server, &name),
+        }
+    }
+
+    /// A connection for looking behind the vault's back, or meddling with its rows.
+    pub(crate) async fn connect(&self) -> Client {
+        connect(&self.url).await
+    }
+}
+
+/// A whole server for one test: for settings that concern every database on it.
+pub(crate) struct TestServer {
+    pub(crate) postgres: Postgres,
+}
+
+impl TestServer {
+    pub(crate) async fn start() -> Self {
+        let start = || Postgres::start(PostgresOptions::default()).unwrap();
+        Self {
+            postgres: tokio::task::spawn_blocking(start).await.unwrap(),
+        }
+    }
+}
+
+/// The server that `cargo xtask services` started, or one for this process alone.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests are told their server by the environment"
+)]
+fn server_url() -> String {
+    static OWN: OnceLock<Postgres> = OnceLock::new();
+    std::env::var("CLOAKROOM_TEST_DATABASE_URL").unwrap_or_else(|_| {
+        OWN.get_or_init(|| Postgres::start(PostgresOptions::default()).unwrap())
+            .url()
+    })
+}
+
+async fn ensure_template(admin: &Client, server: &str, template: &str) {
+    admin
+        .execute("select pg_advisory_lock($1)", &[&TEMPLATE_LOCK])
+        .await
+        .unwrap();
+    let known = admin
+        .query_opt("select from pg_database where datname = $1", &[&template])
+        .await
+        .unwrap();
+    if known.is_none() {
+        // Migrated under another name first: a template that exists is always complete.
+        let draft = format!("{template}_draft");
+        admin
+            .batch_execute(&format!("drop database if exists {draft}"))
+            .await
+            .unwrap();
+        admin
+            .batch_execute(&format!("create database {draft}"))
+            .await
+            .unwrap();
+        let config = Database {
+            url: Some(Secret::new(on_server(server, &draft))),
+            ..Database::default()
+        };
+        let connection = storage::connect_once(&config).await.unwrap();
+        storage::migrate(&connection).await.unwrap();
+        connection.close();
+        let rename = format!("alter database {draft} rename to {template}");
+        while admin.batch_execute(&rename).await.is_err() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+    admin
+        .execute("select pg_advisory_unlock($1)", &[&TEMPLATE_LOCK])
+        .await
+        .unwrap();
+}
+
+/// Changes with the migrations, so that an old template is not reused.
+fn template_name() -> String {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    for migration in storage::MIGRATIONS {
+        migration.sql.hash(&mut hasher);
+    }
+    format!("template_{:016x}", hasher.finish())
+}
+
+fn on_server(server: &str, database: &str) -> String {
+    let (host, _) = server.rsplit_once('/').unwrap();
+    format!("{host}/{database}")
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test connection lives with its driver task"
+)]
+async fn connect(url: &str) -> Client {
+    let (client, connection) = Config::from_str(url).unwrap().connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}

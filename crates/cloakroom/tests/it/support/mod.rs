@@ -1,0 +1,9 @@
+//! What every test needs: a database of its own, a running vault, and someone who asks.
+
+mod client;
+mod database;
+mod test_vault;
+
+pub(crate) use client::Client;
+pub(crate) use database::{TestDatabase, TestServer};
+pub(crate) use test_vault::{Holder, TestVault, grants, rule};

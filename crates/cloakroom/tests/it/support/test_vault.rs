@@ -1,0 +1,179 @@
+//! A vault that runs for one test.
+
+use std::net::SocketAddr;
+
+use cloakroom::access::{
+    self, AccessRule, ApplicationKind, Container, Grants, NewApplication, NewTenant, Permission,
+    Tenant, TenantKind, Transform,
+};
+use cloakroom::config::{Config, Secret};
+use cloakroom::server::Server;
+use cloakroom::{Vault, keys, router};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use super::{Client, TestDatabase};
+
+/// A running vault with its own database and root key.
+pub(crate) struct TestVault {
+    pub(crate) vault: Vault,
+    pub(crate) database: TestDatabase,
+    pub(crate) base_url: String,
+    folder: TempDir,
+    serving: JoinHandle<()>,
+}
+
+/// An application with a key.
+pub(crate) struct Holder {
+    pub(crate) application: Uuid,
+    pub(crate) key_id: Uuid,
+    pub(crate) key: String,
+}
+
+impl TestVault {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(TestDatabase::create().await, |_| {}).await
+    }
+
+    /// Starts with a changed configuration.
+    pub(crate) async fn start_with(
+        database: TestDatabase,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        keys::create_file(&folder.path().join("root.key")).unwrap();
+        let mut config = configuration(&folder, &database);
+        change(&mut config);
+        let vault = Vault::open(config).await.unwrap();
+        let (base_url, serving) = serve(&vault).await;
+        Self {
+            vault,
+            database,
+            base_url,
+            folder,
+            serving,
+        }
+    }
+
+    /// A configuration for a second node on the same database and root key.
+    pub(crate) fn configuration(&self) -> Config {
+        configuration(&self.folder, &self.database)
+    }
+
+    pub(crate) async fn tenant(&self) -> Tenant {
+        let new = NewTenant {
+            name: "A tenant".into(),
+            kind: TenantKind::Test,
+        };
+        access::create_tenant(&self.vault, new).await.unwrap()
+    }
+
+    /// An application of this kind with these grants, and its key.
+    pub(crate) async fn holder(
+        &self,
+        tenant: &Tenant,
+        kind: ApplicationKind,
+        grants: Grants,
+    ) -> Holder {
+        let new = NewApplication {
+            name: format!("A {kind} application"),
+            kind,
+            grants,
+        };
+        let application = access::create_application(&self.vault, tenant.id, new)
+            .await
+            .unwrap();
+        let created = access::create_key(&self.vault, tenant, application.id)
+            .await
+            .unwrap();
+        Holder {
+            application: application.id,
+            key_id: created.id,
+            key: created.key.expose().to_owned(),
+        }
+    }
+
+    /// A client for a new private application with these grants.
+    pub(crate) async fn client(&self, tenant: &Tenant, grants: Grants) -> Client {
+        let holder = self.holder(tenant, ApplicationKind::Private, grants).await;
+        self.client_with(Some(&holder.key))
+    }
+
+    pub(crate) fn client_with(&self, key: Option<&str>) -> Client {
+        Client::new(&self.base_url, key)
+    }
+
+    /// A client that may do everything with tokens and sees their data.
+    pub(crate) async fn revealing_client(&self) -> Client {
+        let tenant = self.tenant().await;
+        self.client(&tenant, everything(Transform::Reveal)).await
+    }
+}
+
+impl Drop for TestVault {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+fn configuration(folder: &TempDir, database: &TestDatabase) -> Config {
+    let mut config = Config::default();
+    config.http.listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    config.database.url = Some(Secret::new(&database.url));
+    config.database.max_connections = 8;
+    config.root_key.file = Some(folder.path().join("root.key"));
+    config
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test ends the server when it drops the vault"
+)]
+async fn serve(vault: &Vault) -> (String, JoinHandle<()>) {
+    let server = Server::bind(&vault.config.http).await.unwrap();
+    let prefix = vault.config.http.prefix();
+    let base_url = format!("http://{}{prefix}", server.local_addr());
+    let app = router::api(vault.clone());
+    (
+        base_url,
+        tokio::spawn(server.run(app, std::future::pending())),
+    )
+}
+
+/// Every token permission in every container.
+fn everything(transform: Transform) -> Grants {
+    use Permission::{TokenCreate, TokenDelete, TokenRead};
+    Grants {
+        rules: vec![rule(
+            1,
+            "/",
+            transform,
+            &[TokenCreate, TokenRead, TokenDelete],
+        )],
+        ..grants(&[])
+    }
+}
+
+/// Plain permissions.
+pub(crate) fn grants(permissions: &[Permission]) -> Grants {
+    Grants {
+        permissions: permissions.iter().copied().collect(),
+        rules: Vec::new(),
+    }
+}
+
+pub(crate) fn rule(
+    priority: u32,
+    container: &str,
+    transform: Transform,
+    permissions: &[Permission],
+) -> AccessRule {
+    AccessRule {
+        description: "A rule".into(),
+        priority,
+        container: Container::parse(container).unwrap(),
+        transform,
+        permissions: permissions.iter().copied().collect(),
+    }
+}
