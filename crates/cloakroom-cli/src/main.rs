@@ -97,7 +97,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Tenant(command) => runtime()?.block_on(manage::tenant(load()?, command))?,
         Command::App(command) => runtime()?.block_on(manage::app(load()?, command))?,
         Command::Key(command) => runtime()?.block_on(manage::key(load()?, command))?,
-        Command::Openapi => print!("{}", cloakroom::openapi::document_text()),
+        Command::Openapi => print!("{}", cloakroom::router::document_text().as_str()),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! Every route of the service, and the gates in front of them.
 
+use axum::Extension;
 use axum::extract::Request;
 use axum::http::{HeaderName, Method, header};
 use axum::middleware::from_fn_with_state;
@@ -8,21 +9,33 @@ use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, Any, CorsLayer};
 use tower_http::normalize_path::NormalizePathLayer;
+use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::gate;
 use crate::api::ApiError;
+use crate::openapi::DocumentText;
 use crate::vault::Vault;
 use crate::{openapi, telemetry, tokens};
 
 /// Routes that anyone may ask.
-pub(crate) fn open_routes() -> OpenApiRouter<Vault> {
+fn open_routes() -> OpenApiRouter<Vault> {
     openapi::routes()
 }
 
 /// Routes that need a key.
-pub(crate) fn keyed_routes() -> OpenApiRouter<Vault> {
+fn keyed_routes() -> OpenApiRouter<Vault> {
     tokens::routes()
+}
+
+/// The description of every route.
+pub fn document() -> OpenApi {
+    openapi::document(open_routes().into_openapi(), keyed_routes().into_openapi())
+}
+
+/// The description as text.
+pub fn document_text() -> DocumentText {
+    DocumentText::new(&document())
 }
 
 /// The API, ready to be served.
@@ -34,6 +47,7 @@ pub fn api(vault: Vault) -> axum::Router {
     let routes = routes
         .fallback(async || ApiError::not_found("There is no such path."))
         .method_not_allowed_fallback(async || ApiError::method_not_allowed())
+        .layer(Extension(document_text()))
         .with_state(vault.clone());
     let prefixed = match vault.config.http.prefix() {
         "" => routes,

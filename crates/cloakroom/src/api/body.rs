@@ -104,18 +104,26 @@ impl JsonBody {
     }
 }
 
-/// What a parser error means, without its words: those quote the value.
+/// What a parser error means, without its words: those quote the value and name our types.
 fn rule_of(error: &serde_json::Error) -> String {
     if !error.is_data() {
         return "must be well-formed JSON".into();
     }
-    // Our own `Deserialize` impls and serde's type errors both say "..., expected <what>".
     let text = error.to_string();
-    match text.rsplit_once("expected ") {
-        Some((_, expected)) => {
-            let expected = expected.split(" at line ").next().unwrap_or(expected);
-            format!("must be {expected}")
-        }
-        None => "must have the documented type".into(),
-    }
+    let expected = text
+        .rsplit_once("expected ")
+        .map_or("", |(_, expected)| expected);
+    let known = [
+        ("struct ", "an object"),
+        ("a map", "an object"),
+        ("a sequence", "an array"),
+        ("a string", "a string"),
+        ("a boolean", "true or false"),
+    ];
+    known
+        .into_iter()
+        .find(|(words, _)| expected.starts_with(words))
+        .map_or("must have the documented type".into(), |(_, what)| {
+            format!("must be {what}")
+        })
 }

@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::card::CardDetails;
-use super::{Broken, Error, NewToken, TokenView};
+use super::{Broken, Error, NewToken, Privacy, TokenView};
 use crate::access::Permission;
 use crate::api::{Answer, ApiError, JsonBody, PathId, Problem, format_at_offset, format_utc};
 use crate::caller::{Caller, Denied};
@@ -141,6 +141,8 @@ struct NewTokenBody<'a> {
     mask: Option<Value>,
     /// Exactly one path, such as `/pci/high/`; without it, the type's own.
     containers: Option<Vec<String>>,
+    /// Deprecated: names the container when `containers` does not.
+    privacy: Option<PrivacyBody>,
     /// Clear strings beside the data; an entry that is null is dropped.
     metadata: Option<Map<String, Value>>,
     /// ISO 8601, or `month/day/year` with an optional time and offset.
@@ -155,6 +157,15 @@ struct NewTokenBody<'a> {
     token_intent_id: Option<String>,
     #[schema(ignore)]
     encrypted: Option<String>,
+}
+
+/// Deprecated: `/<classification>/<impact_level>/`, each with the type's own as default.
+#[derive(Deserialize, ToSchema)]
+struct PrivacyBody {
+    /// `general`, `bank`, `pci` or `pii`.
+    classification: Option<String>,
+    /// `low`, `moderate` or `high`.
+    impact_level: Option<String>,
 }
 
 impl<'a> TryFrom<NewTokenBody<'a>> for NewToken<'a> {
@@ -194,6 +205,10 @@ impl<'a> TryFrom<NewTokenBody<'a>> for NewToken<'a> {
             data: body.data,
             mask: body.mask,
             containers: body.containers,
+            privacy: body.privacy.map(|privacy| Privacy {
+                classification: privacy.classification,
+                impact_level: privacy.impact_level,
+            }),
             metadata: body.metadata,
             expires_at: body.expires_at,
         })

@@ -7,11 +7,17 @@ use uuid::Uuid;
 
 use super::expiry::{self, Expiry};
 use super::token::{TokenData, record};
-use super::{Broken, Error, NewToken, Token, TokenKind, TokenView, card, metadata, shelves, store};
+use super::{
+    Broken, Error, NewToken, Privacy, Token, TokenKind, TokenView, card, metadata, shelves, store,
+};
 use crate::access::{Container, Permission};
 use crate::caller::Caller;
+use crate::card_numbers::holds_card_number;
 use crate::ids;
 use crate::vault::Vault;
+
+/// What is kept in clear is searched for card numbers first.
+const NO_CARD_NUMBER: &str = "must not hold a card number: it is kept in clear";
 
 const DATA_BYTES_MAX: usize = 1024 * 1024;
 
@@ -88,7 +94,11 @@ fn check(new: NewToken<'_>, caller: &Caller) -> Result<Checked, Vec<Broken>> {
     });
     let id = keep_or_collect(settle_id(new.id.as_deref()), &mut broken);
     let data = keep_or_collect(settle_data(&new, kind, caller), &mut broken);
-    let container = keep_or_collect(settle_container(new.containers), &mut broken);
+    let container = match (new.containers, new.privacy, kind) {
+        (None, Some(privacy), Some(kind)) => settle_privacy(&privacy, kind),
+        (containers, ..) => settle_container(containers),
+    };
+    let container = keep_or_collect(container, &mut broken);
     let mask = keep_or_collect(settle_mask(new.mask), &mut broken);
     let metadata = keep_or_collect(
         metadata::settle(new.metadata.unwrap_or_default()),
@@ -163,6 +173,9 @@ fn settle_data(
 fn settle_container(containers: Option<Vec<String>>) -> Result<Option<Container>, Vec<Broken>> {
     match containers.as_deref() {
         None => Ok(None),
+        Some([path]) if holds_card_number(path) => {
+            Err(vec![Broken::new("containers[0]", NO_CARD_NUMBER)])
+        }
         Some([path]) => Container::parse(path)
             .map(Some)
             .map_err(|rule| vec![Broken::new("containers[0]", rule.to_string())]),
@@ -173,10 +186,46 @@ fn settle_container(containers: Option<Vec<String>>) -> Result<Option<Container>
     }
 }
 
+/// Builds a container from classification and impact level, each with the type's own as default.
+fn settle_privacy(privacy: &Privacy, kind: TokenKind) -> Result<Option<Container>, Vec<Broken>> {
+    const CLASSIFICATIONS: [&str; 4] = ["general", "bank", "pci", "pii"];
+    const IMPACT_LEVELS: [&str; 3] = ["low", "moderate", "high"];
+    let mut broken = Vec::new();
+    let mut check = |given: Option<&str>, name: &str, known: &[&str]| {
+        if given.is_some_and(|word| !known.contains(&word)) {
+            let rule = format!("must be one of {}", known.join(", "));
+            broken.push(Broken::new(format!("privacy.{name}"), rule));
+        }
+    };
+    let classification = privacy.classification.as_deref();
+    let impact_level = privacy.impact_level.as_deref();
+    check(classification, "classification", &CLASSIFICATIONS);
+    check(impact_level, "impact_level", &IMPACT_LEVELS);
+    if !broken.is_empty() {
+        return Err(broken);
+    }
+    let default = kind.default_container();
+    let mut defaults = default.as_str().trim_matches('/').split('/');
+    let (class, level) = (
+        defaults.next().unwrap_or_default(),
+        defaults.next().unwrap_or_default(),
+    );
+    let path = format!(
+        "/{}/{}/",
+        classification.unwrap_or(class),
+        impact_level.unwrap_or(level)
+    );
+    Ok(Some(Container::known(&path)))
+}
+
 fn settle_mask(mask: Option<Value>) -> Result<Option<String>, Vec<Broken>> {
     let Some(mask) = mask else { return Ok(None) };
+    let text = mask.to_string();
+    if holds_card_number(&text) {
+        return Err(vec![Broken::new("mask", NO_CARD_NUMBER)]);
+    }
     match Mask::parse(&mask) {
-        Ok(_) => Ok(Some(mask.to_string())),
+        Ok(_) => Ok(Some(text)),
         Err(error) => Err(vec![Broken::new("mask", error.to_string())]),
     }
 }

@@ -21,7 +21,7 @@ pub use self::find::find;
 pub use self::kind::TokenKind;
 pub use self::shelves::Shelves;
 pub(crate) use self::store::STATEMENTS;
-pub use self::token::{NewToken, Token};
+pub use self::token::{NewToken, Privacy, Token};
 pub use self::view::TokenView;
 use crate::caller::Denied;
 use crate::{keys, storage};

@@ -18,8 +18,15 @@ pub struct NewToken<'a> {
     pub data: Option<&'a RawValue>,
     pub mask: Option<Value>,
     pub containers: Option<Vec<String>>,
+    pub privacy: Option<Privacy>,
     pub metadata: Option<Map<String, Value>>,
     pub expires_at: Option<String>,
+}
+
+/// The older way to say where a token goes; it only counts when no container is named.
+pub struct Privacy {
+    pub classification: Option<String>,
+    pub impact_level: Option<String>,
 }
 
 /// A token without its data.

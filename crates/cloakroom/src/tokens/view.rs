@@ -49,7 +49,7 @@ impl TokenView {
     }
 }
 
-/// The evaluated mask; nothing when the token has none, or one that no longer parses.
+/// The evaluated mask; nothing when the token has none, or one that yields nothing.
 fn masked(token: &Token, data: &Value) -> Option<String> {
     let masked = match &token.mask {
         Some(text) => {
@@ -58,5 +58,5 @@ fn masked(token: &Token, data: &Value) -> Option<String> {
         }
         None => token.kind.default_mask()?.mask.apply(data),
     };
-    Some(masked.to_string())
+    (!masked.is_null()).then(|| masked.to_string())
 }

@@ -144,6 +144,29 @@ async fn bodies_are_json_within_limits() {
 }
 
 #[tokio::test]
+async fn a_wrong_type_is_named_in_the_words_of_json() {
+    let vault = TestVault::start().await;
+    let client = vault.revealing_client().await;
+
+    let cases = [
+        ("[]", "body", "must be an object"),
+        (r#"{"type":1}"#, "type", "must be a string"),
+        (r#"{"containers":"/a/"}"#, "containers", "must be an array"),
+        (r#"{"metadata":[]}"#, "metadata", "must be an object"),
+        (
+            r#"{"deduplicate_token":"4242424242424242"}"#,
+            "deduplicate_token",
+            "must be true or false",
+        ),
+        (r#"{"privacy":7}"#, "privacy", "must be an object"),
+    ];
+    for (body, path, rule) in cases {
+        let answer = client.post_text("/tokens", body, "application/json").await;
+        assert_eq!(answer.body["errors"], json!({ path: [rule] }), "{body}");
+    }
+}
+
+#[tokio::test]
 async fn a_compressed_body_is_refused() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;

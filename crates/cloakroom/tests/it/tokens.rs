@@ -405,13 +405,82 @@ async fn attributes_of_later_versions_are_refused_rather_than_ignored() {
         "search_indexes": [],
         "deduplicate_token": false,
         "fingerprint_expression": null,
-        "privacy": {"classification": "pci"},
         "owner_merchant_id": null,
     });
     assert_eq!(
         client.post("/tokens", harmless).await.status,
         StatusCode::CREATED
     );
+}
+
+#[tokio::test]
+async fn the_older_privacy_attribute_names_the_container_when_nothing_else_does() {
+    let vault = TestVault::start().await;
+    let client = vault.revealing_client().await;
+
+    let cases = [
+        (
+            json!({"classification": "pii", "impact_level": "low"}),
+            json!(null),
+            Ok("/pii/low/"),
+        ),
+        (
+            json!({"classification": "bank"}),
+            json!(null),
+            Ok("/bank/high/"),
+        ),
+        (
+            json!({"impact_level": "moderate"}),
+            json!(null),
+            Ok("/general/moderate/"),
+        ),
+        (
+            json!({"restriction_policy": "redact"}),
+            json!(null),
+            Ok("/general/high/"),
+        ),
+        (
+            json!({"classification": "pii"}),
+            json!(["/mine/"]),
+            Ok("/mine/"),
+        ),
+        (
+            json!({"classification": "PII"}),
+            json!(null),
+            Err("privacy.classification"),
+        ),
+        (
+            json!({"impact_level": "none"}),
+            json!(null),
+            Err("privacy.impact_level"),
+        ),
+    ];
+    for (privacy, containers, expected) in cases {
+        let new = json!({"type": "token", "data": 1, "privacy": privacy, "containers": containers});
+        let created = client.post("/tokens", new).await;
+        match expected {
+            Ok(container) => {
+                assert_eq!(created.body["containers"], json!([container]), "{privacy}")
+            }
+            Err(path) => assert_eq!(created.refused(), [path], "{privacy}"),
+        }
+        assert_eq!(created.body.get("privacy"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_mask_that_yields_nothing_shows_nothing() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let client = vault
+        .client(&tenant, grants(&[Permission::TokenCreate]))
+        .await;
+    let new = json!({"type": "token", "data": {"a": 1}, "mask": "{{ data.nothing }}"});
+
+    let created = client.post("/tokens", new).await;
+
+    assert_eq!(created.status, StatusCode::CREATED);
+    assert_eq!(created.body.get("data"), None);
 }
 
 #[tokio::test]

@@ -1,0 +1,144 @@
+//! `cloakroom dev`, for people and for other people's pipelines.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Deployment, cloakroom, first_line, outcome};
+
+fn wait_for_end(child: &mut std::process::Child) -> std::process::ExitStatus {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        assert!(Instant::now() < deadline, "the command did not end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn programs_get_one_json_line_a_working_vault_and_a_clean_end() {
+    let mut command = cloakroom(&["dev", "--json", "--listen", "127.0.0.1:0"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let ready: Value = serde_json::from_str(&first_line(&mut child)).unwrap();
+    let base_url = ready["base_url"].as_str().unwrap().to_owned();
+
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let client = reqwest::Client::new();
+        let card = r#"{"type":"card","data":{"number":"4242424242424242"}}"#;
+        let created = client
+            .post(format!("{base_url}/tokens"))
+            .header("bt-api-key", ready["keys"]["public"].as_str().unwrap())
+            .header("content-type", "application/json")
+            .body(card)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(created.status(), 201);
+        let location = created.headers()["location"].to_str().unwrap().to_owned();
+        let created: Value = serde_json::from_str(&created.text().await.unwrap()).unwrap();
+        let found = client
+            .get(location)
+            .header("bt-api-key", ready["keys"]["private"].as_str().unwrap())
+            .send()
+            .await
+            .unwrap();
+        let found: Value = serde_json::from_str(&found.text().await.unwrap()).unwrap();
+        assert_eq!(created["data"]["number"], "XXXXXXXXXXXX4242");
+        assert_eq!(found["data"]["number"], "4242424242424242");
+        assert_eq!(found["tenant_id"], ready["tenant_id"]);
+        let admin = format!("{}/readyz", ready["admin_url"].as_str().unwrap());
+        assert_eq!(client.get(admin).send().await.unwrap().status(), 200);
+    });
+    assert!(
+        ready["keys"]["management"]
+            .as_str()
+            .unwrap()
+            .starts_with("key_test_us_mgt_")
+    );
+    let pid = child.id().to_string();
+    assert!(
+        std::process::Command::new("kill")
+            .arg(&pid)
+            .status()
+            .unwrap()
+            .success()
+    );
+
+    assert!(wait_for_end(&mut child).success());
+    let address = base_url.strip_prefix("http://").unwrap();
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn people_get_lines_that_work_when_pasted() {
+    let mut command = cloakroom(&["dev", "--listen", "127.0.0.1:0"]);
+    let folder = tempfile::tempdir().unwrap();
+    let printed = folder.path().join("printed");
+    let output = std::fs::File::create(&printed).unwrap();
+    let mut child = command.stdout(output).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let text = loop {
+        let text = std::fs::read_to_string(&printed).unwrap();
+        if text.matches("curl").count() == 2 && text.ends_with("'\n\n") {
+            break text;
+        }
+        assert!(Instant::now() < deadline, "{text}");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+
+    let (_, lines) = text.split_once("\n\ncurl").unwrap();
+    let script = format!("curl{lines}");
+    let pasted = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(pasted.stdout).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    assert!(said.contains("XXXXXXXXXXXX4242"), "{said}");
+    assert!(said.contains("4242424242424242"), "{said}");
+}
+
+#[test]
+fn dev_listens_on_loopback_only() {
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8080"] {
+        let refused = outcome(cloakroom(&["dev", "--listen", address]));
+        assert!(!refused.success, "{address}");
+        assert!(
+            refused.stderr.contains("loopback addresses only"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
+fn dev_does_not_touch_a_vault_that_is_in_use() {
+    let deployment = Deployment::start();
+    deployment.must(&["migrate"]);
+    deployment.must(&["tenant", "create", "--name", "Shop", "--type", "test"]);
+
+    let url = deployment.postgres.url();
+    let refused = outcome(cloakroom(&[
+        "dev",
+        "--listen",
+        "127.0.0.1:0",
+        "--database-url",
+        &url,
+    ]));
+
+    assert!(!refused.success);
+    assert!(
+        refused.stderr.contains("must be new to Cloakroom"),
+        "{}",
+        refused.stderr
+    );
+}

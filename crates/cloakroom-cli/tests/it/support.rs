@@ -1,0 +1,219 @@
+//! Running the command, and the node that it starts.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cloakroom_scratch::{Postgres, PostgresOptions};
+use tempfile::TempDir;
+
+/// A deployment on this machine: a PostgreSQL server, a root key, a configuration file.
+pub(crate) struct Deployment {
+    pub(crate) postgres: Postgres,
+    pub(crate) folder: TempDir,
+}
+
+/// What a command printed, and how it ended.
+pub(crate) struct Outcome {
+    pub(crate) success: bool,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A node that runs until the test ends.
+pub(crate) struct Node {
+    pub(crate) process: Child,
+    pub(crate) base_url: String,
+    pub(crate) admin_url: String,
+    pub(crate) log: PathBuf,
+}
+
+impl Deployment {
+    /// A server without any table, and a configuration that names it.
+    pub(crate) fn start() -> Self {
+        let postgres = Postgres::start(PostgresOptions::default()).unwrap();
+        let deployment = Self {
+            postgres,
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let root_key = deployment.path("root.key");
+        let made = deployment.run(&["root-key", "create", &root_key.display().to_string()]);
+        assert!(made.success, "{}", made.stderr);
+        deployment.configure("");
+        deployment
+    }
+
+    /// The same, migrated, with a tenant and a key for each of the given rules.
+    pub(crate) fn with_keys(rules: &[&str]) -> (Self, Vec<String>) {
+        let deployment = Self::start();
+        deployment.must(&["migrate"]);
+        let tenant = deployment.must(&["tenant", "create", "--name", "T", "--type", "test"]);
+        let tenant = word_after(&tenant, "tenant ");
+        let keys = rules.iter().map(|rule| {
+            let app = deployment.must(&[
+                "app", "create", "--tenant", &tenant, "--name", "A", "--type", "private", "--rule",
+                rule,
+            ]);
+            let app = word_after(&app, "application ");
+            let key = deployment.must(&["key", "create", "--tenant", &tenant, "--app", &app]);
+            key.lines().next().unwrap().to_owned()
+        });
+        let keys = keys.collect();
+        (deployment, keys)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes the configuration file, with these lines added.
+    pub(crate) fn configure(&self, more: &str) {
+        let text = format!(
+            "{more}\n[http]\nlisten = \"127.0.0.1:0\"\n{}\n[admin]\nlisten = \"127.0.0.1:0\"\n\
+             [database]\nurl = \"{}\"\n[root_key]\nfile = \"{}\"\n",
+            self.tls(),
+            self.postgres.url(),
+            self.path("root.key").display(),
+        );
+        std::fs::write(self.path("cloakroom.toml"), text).unwrap();
+    }
+
+    /// TLS settings, once the test has put the files there.
+    fn tls(&self) -> String {
+        let (cert, key) = (self.path("tls.crt"), self.path("tls.key"));
+        match cert.exists() {
+            true => format!(
+                "tls_cert_file = \"{}\"\ntls_key_file = \"{}\"",
+                cert.display(),
+                key.display()
+            ),
+            false => String::new(),
+        }
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
+        outcome(self.command(arguments))
+    }
+
+    /// Runs a command that must succeed, and returns what it printed.
+    pub(crate) fn must(&self, arguments: &[&str]) -> String {
+        let outcome = self.run(arguments);
+        assert!(
+            outcome.success,
+            "{arguments:?}: {}{}",
+            outcome.stdout, outcome.stderr
+        );
+        outcome.stdout
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = cloakroom(arguments);
+        command.env("CLOAKROOM_CONFIG", self.path("cloakroom.toml"));
+        command
+    }
+
+    /// Starts a node and waits until it is ready.
+    pub(crate) fn serve(&self) -> Node {
+        let log = self.path("node.log");
+        let file = std::fs::File::create(&log).unwrap();
+        let mut command = self.command(&["serve"]);
+        command.stdout(Stdio::null()).stderr(file);
+        let process = command.spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let text = std::fs::read_to_string(&log).unwrap();
+            if let [api, admin] = &listen_addresses(&text)[..] {
+                let scheme = if self.tls().is_empty() {
+                    "http"
+                } else {
+                    "https"
+                };
+                let base_url = format!("{scheme}://{api}");
+                return Node {
+                    process,
+                    base_url,
+                    admin_url: format!("http://{admin}"),
+                    log,
+                };
+            }
+            assert!(Instant::now() < deadline, "the node did not start: {text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Node {
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.process.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-s", name, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The command without a deployment.
+pub(crate) fn cloakroom(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cloakroom"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn outcome(mut command: Command) -> Outcome {
+    let output = command.output().unwrap();
+    Outcome {
+        success: output.status.success(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The word that follows a mark in printed text.
+pub(crate) fn word_after(text: &str, mark: &str) -> String {
+    let (_, rest) = text
+        .split_once(mark)
+        .unwrap_or_else(|| panic!("no {mark:?} in {text}"));
+    rest.split_whitespace().next().unwrap().to_owned()
+}
+
+/// The addresses that a node's log says it listens on: the API's, then the admin's.
+fn listen_addresses(log: &str) -> Vec<String> {
+    log.lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter_map(|line| Some(line.get("listen")?.as_str()?.to_owned()))
+        .collect()
+}
+
+/// Reads one line from a child's output.
+pub(crate) fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    line
+}
+
+/// Every byte of every file below a folder, in pieces.
+pub(crate) fn each_file(folder: &Path, look: &mut dyn FnMut(&Path, &[u8])) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            each_file(&path, look);
+        } else if let Ok(mut file) = std::fs::File::open(&path) {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).unwrap();
+            look(&path, &bytes);
+        }
+    }
+}
