@@ -39,7 +39,7 @@ fn a_thousand_cards_leave_no_trace_in_clear() {
         .enable_all()
         .build()
         .unwrap();
-    let traces = runtime.block_on(collect_traces());
+    let traces = collect_traces();
     deployment.configure(&format!(
         "[log]\nlevel = \"trace\"\n[telemetry]\notlp_endpoint = \"http://{}/v1/traces\"\n",
         traces.address
@@ -320,7 +320,7 @@ fn all_traces() -> Vec<Trace> {
         let certain_to = shifted.len() / 3 * 4;
         traces.push(trace(
             "base64",
-            encoded[certain_from..certain_to].as_bytes(),
+            &encoded.as_bytes()[certain_from..certain_to],
         ));
     }
     traces
@@ -353,31 +353,32 @@ struct Collector {
     received: Arc<Mutex<Vec<u8>>>,
 }
 
-async fn collect_traces() -> Collector {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+fn collect_traces() -> Collector {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let received: Arc<Mutex<Vec<u8>>> = Arc::default();
     let keep = received.clone();
-    tokio::task::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
             let keep = keep.clone();
-            tokio::task::spawn(async move {
-                let mut buffer = vec![0; 64 * 1024];
-                let mut pending: usize = 0;
-                while let Ok(length @ 1..) = stream.read(&mut buffer).await {
-                    keep.lock().unwrap().extend_from_slice(&buffer[..length]);
-                    pending = remaining(pending, &buffer[..length]);
-                    if pending == 0 {
-                        let _ = stream
-                            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
-                            .await;
-                    }
-                }
-            });
+            std::thread::spawn(move || receive(stream, &keep));
         }
     });
     Collector { address, received }
+}
+
+/// Keeps what comes in on one connection, and answers each request once it is whole.
+fn receive(mut stream: std::net::TcpStream, keep: &Mutex<Vec<u8>>) {
+    use std::io::{Read as _, Write as _};
+    let mut buffer = vec![0; 64 * 1024];
+    let mut pending = 0;
+    while let Ok(length @ 1..) = stream.read(&mut buffer) {
+        keep.lock().unwrap().extend_from_slice(&buffer[..length]);
+        pending = remaining(pending, &buffer[..length]);
+        if pending == 0 {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+        }
+    }
 }
 
 /// How many bytes of a request are still to come after this piece of it.

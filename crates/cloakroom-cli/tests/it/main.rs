@@ -1,5 +1,12 @@
 //! The command as people and programs use it: as a process, with its output, signals and files.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and tells its figures on its output"
+)]
+
 mod bootstrap;
 mod canaries;
 mod dev;

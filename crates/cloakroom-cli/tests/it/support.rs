@@ -120,22 +120,25 @@ impl Deployment {
         let mut command = self.command(&["serve"]);
         command.stdout(Stdio::null()).stderr(file);
         let process = command.spawn().unwrap();
+        let (base_url, admin_url) = (String::new(), String::new());
+        let mut node = Node {
+            process,
+            base_url,
+            admin_url,
+            log,
+        };
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
-            let text = std::fs::read_to_string(&log).unwrap();
+            let text = std::fs::read_to_string(&node.log).unwrap();
             if let [api, admin] = &listen_addresses(&text)[..] {
                 let scheme = if self.tls().is_empty() {
                     "http"
                 } else {
                     "https"
                 };
-                let base_url = format!("{scheme}://{api}");
-                return Node {
-                    process,
-                    base_url,
-                    admin_url: format!("http://{admin}"),
-                    log,
-                };
+                node.base_url = format!("{scheme}://{api}");
+                node.admin_url = format!("http://{admin}");
+                return node;
             }
             assert!(Instant::now() < deadline, "the node did not start: {text}");
             std::thread::sleep(Duration::from_millis(20));

@@ -1,0 +1,82 @@
+//! The files that are generated from the code, by the built `cloakroom` command itself.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{process, workspace};
+
+/// What is generated: the file, and the words after `cloakroom` that print it.
+const GENERATED: [(&str, &[&str]); 2] = [
+    ("docs/api/openapi.json", &["openapi"]),
+    ("docs/operate/configuration.md", &["config", "reference"]),
+];
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Only compare with what is there
+    #[arg(long)]
+    check: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let mut build = workspace::cargo();
+    // The same selection as the pipeline's build, so that nothing is compiled twice.
+    build.args([
+        "build",
+        "--quiet",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+    ]);
+    process::run_well(build)?;
+
+    let mut stale = Vec::new();
+    for (file, words) in GENERATED {
+        let text = print(words)?;
+        let path = workspace::root().join(file);
+        if arguments.check {
+            stale.extend((!is_same(&path, &text)).then_some(file));
+        } else if !is_same(&path, &text) {
+            write(&path, &text)?;
+            println!("wrote {file}");
+        }
+    }
+    if stale.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "not what the code says: {}; run cargo xtask generate",
+        stale.join(", ")
+    )
+}
+
+fn print(words: &[&str]) -> Result<String> {
+    let program = workspace::debug_folder().join("cloakroom");
+    let output = Command::new(&program)
+        .args(words)
+        .output()
+        .with_context(|| format!("running {}", program.display()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "cloakroom {} ended with {}: {}",
+            words.join(" "),
+            output.status,
+            said.trim()
+        );
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn is_same(path: &Path, text: &str) -> bool {
+    std::fs::read_to_string(path).is_ok_and(|found| found == text)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, text).with_context(|| path.display().to_string())
+}
