@@ -65,10 +65,19 @@ impl From<keys::Error> for ApiError {
                 );
                 Self::internal("integrity_error")
             }
-            other => {
-                tracing::error!(error.kind = "key_error", reason = %other, "a key is not usable");
-                Self::internal("key_error")
+            keys::Error::WrongKey(_) => key_failure("wrong_key"),
+            keys::Error::Missing(_) => key_failure("missing_key"),
+            keys::Error::RootKey(_) | keys::Error::WrongEnvironment { .. } | keys::Error::Seal => {
+                key_failure("key_error")
             }
         }
     }
+}
+
+fn key_failure(code: &'static str) -> ApiError {
+    tracing::error!(
+        error.kind = code,
+        "a key is not usable; `cloakroom doctor` says more"
+    );
+    ApiError::internal(code)
 }

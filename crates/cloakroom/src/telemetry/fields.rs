@@ -22,6 +22,8 @@ const LOG: &[&str] = &[
     "migration",
     "count",
     "setting",
+    "statement",
+    "sqlstate",
     "location",
 ];
 
