@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use axum::response::IntoResponse as _;
+use http::{HeaderMap, HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -27,6 +28,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::{self, ServerConfig, crypto::aws_lc_rs, version};
 use tower::Service as _;
 
+use crate::api::ApiError;
 use crate::config::{Config, Http};
 
 /// Operators and their probes are few.
@@ -224,8 +226,8 @@ async fn answer(
 ) -> Result<Response<Body>, Infallible> {
     let coding = transfer_coding(request.headers());
     if coding == TransferCoding::Unknown {
-        let mut refusal = Response::new(Body::empty());
-        *refusal.status_mut() = StatusCode::BAD_REQUEST;
+        let rule = "must come with no transfer coding but chunked";
+        let mut refusal = ApiError::invalid("body", rule).into_response();
         close_after(&mut refusal);
         return Ok(refusal);
     }
