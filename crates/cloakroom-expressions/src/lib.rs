@@ -35,6 +35,9 @@ pub const DEPTH_MAX: usize = 16;
 /// The largest result, of a template or of a whole mask.
 pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
+/// How many bytes the filters of a template, or of a whole mask, may look at altogether.
+pub const WORK_BYTES_MAX: usize = 1024 * 1024;
+
 /// Why a text is no template. Names parts of the expression, never data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
@@ -72,4 +75,6 @@ pub enum EvaluationError {
     BadArgument(&'static str),
     #[error("result is larger than {OUTPUT_BYTES_MAX} bytes")]
     TooLarge,
+    #[error("filters look at more than {WORK_BYTES_MAX} bytes")]
+    TooMuchWork,
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::cursor::Cursor;
 use crate::filters::Filter;
+use crate::size::Work;
 use crate::variable::Operand;
 use crate::{EvaluationError, ParseError};
 
@@ -50,12 +51,13 @@ impl Output {
     pub(crate) fn evaluate<'a>(
         &'a self,
         data: &'a Value,
+        work: &mut Work,
     ) -> Result<Cow<'a, Value>, EvaluationError> {
         let Self::Value { start, filters } = self else {
             return Ok(Cow::Owned(Value::Null));
         };
         filters.iter().try_fold(start.resolve(data), |value, call| {
-            call.apply(&value, data).map(Cow::Owned)
+            call.apply(&value, data, work).map(Cow::Owned)
         })
     }
 }
@@ -96,12 +98,19 @@ impl Call {
         Ok(Self { filter, arguments })
     }
 
-    fn apply(&self, input: &Value, data: &Value) -> Result<Value, EvaluationError> {
-        let values = self
-            .arguments
-            .iter()
-            .map(|argument| argument.resolve(data).into_owned())
-            .collect();
+    fn apply(
+        &self,
+        input: &Value,
+        data: &Value,
+        work: &mut Work,
+    ) -> Result<Value, EvaluationError> {
+        work.charge(input)?;
+        let mut values = Vec::with_capacity(self.arguments.len());
+        for argument in &self.arguments {
+            let value = argument.resolve(data);
+            work.charge(&value)?;
+            values.push(value.into_owned());
+        }
         self.filter.apply(input, values)
     }
 }

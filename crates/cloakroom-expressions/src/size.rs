@@ -4,8 +4,40 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
+use crate::{EvaluationError, WORK_BYTES_MAX};
+
+/// What filters may still look at. Large data under many filters would otherwise cost without bound.
+pub(crate) struct Work {
+    bytes_left: usize,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self {
+            bytes_left: WORK_BYTES_MAX,
+        }
+    }
+}
+
+impl Work {
+    /// Pays for looking at a value once.
+    pub(crate) fn charge(&mut self, value: &Value) -> Result<(), EvaluationError> {
+        self.measure(value, self.bytes_left)
+            .map(drop)
+            .ok_or(EvaluationError::TooMuchWork)
+    }
+
+    /// The bytes of a value, or None if they are more than `limit`; finding out is paid for too.
+    pub(crate) fn measure(&mut self, value: &Value, limit: usize) -> Option<usize> {
+        let limit = limit.min(self.bytes_left);
+        let size = within(value, limit);
+        self.bytes_left -= size.unwrap_or(limit);
+        size
+    }
+}
+
 /// The bytes of `value` as text or JSON, or None if they are more than `limit`.
-pub(crate) fn within(value: &Value, limit: usize) -> Option<usize> {
+fn within(value: &Value, limit: usize) -> Option<usize> {
     let size = match value {
         Value::String(text) => text.len(),
         Value::Array(_) | Value::Object(_) => {

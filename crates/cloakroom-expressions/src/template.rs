@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::output::Output;
-use crate::{EvaluationError, OUTPUT_BYTES_MAX, ParseError, TEXT_CHARACTERS_MAX, size};
+use crate::size::Work;
+use crate::{EvaluationError, OUTPUT_BYTES_MAX, ParseError, TEXT_CHARACTERS_MAX};
 
 /// A parsed expression.
 ///
@@ -51,7 +52,7 @@ impl Template {
 
     /// The value of this template for `data`; a missing variable is null, not an error.
     pub fn evaluate(&self, data: &Value) -> Result<Value, EvaluationError> {
-        self.evaluate_within(data, OUTPUT_BYTES_MAX)
+        self.evaluate_within(data, OUTPUT_BYTES_MAX, &mut Work::default())
             .map(|(value, _)| value)
     }
 
@@ -60,11 +61,14 @@ impl Template {
         &self,
         data: &Value,
         limit: usize,
+        work: &mut Work,
     ) -> Result<(Value, usize), EvaluationError> {
         if let [Part::Output(output)] = &self.parts[..] {
             // Measured before it is cloned: what is too large is never copied.
-            let value = output.evaluate(data)?;
-            let size = size::within(&value, limit).ok_or(EvaluationError::TooLarge)?;
+            let value = output.evaluate(data, work)?;
+            let size = work
+                .measure(&value, limit)
+                .ok_or(EvaluationError::TooLarge)?;
             return Ok((value.into_owned(), size));
         }
 
@@ -72,7 +76,14 @@ impl Template {
         for part in &self.parts {
             match part {
                 Part::Text(part) => text.push_str(part),
-                Part::Output(output) => push(&mut text, &*output.evaluate(data)?),
+                Part::Output(output) => {
+                    let value = output.evaluate(data, work)?;
+                    let left = limit.saturating_sub(text.len());
+                    // Measured before it is written out, as above.
+                    work.measure(&value, left)
+                        .ok_or(EvaluationError::TooLarge)?;
+                    push(&mut text, &value);
+                }
             }
             if text.len() > limit {
                 return Err(EvaluationError::TooLarge);
