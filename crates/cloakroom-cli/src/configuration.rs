@@ -18,8 +18,8 @@ pub(crate) enum ConfigCommand {
 
 pub(crate) fn run(command: &ConfigCommand, path: Option<&Path>) -> anyhow::Result<ExitCode> {
     match command {
-        ConfigCommand::Reference => print!("{}", config::reference()),
-        ConfigCommand::Sample => print!("{}", config::sample()),
+        ConfigCommand::Reference => say!("{}", config::reference().trim_end()),
+        ConfigCommand::Sample => say!("{}", config::sample().trim_end()),
         ConfigCommand::Check => return check(path),
     }
     Ok(ExitCode::SUCCESS)
@@ -29,14 +29,14 @@ fn check(path: Option<&Path>) -> anyhow::Result<ExitCode> {
     let config = match Config::load(path) {
         Ok(config) => config,
         Err(error) => {
-            println!("{error}");
+            say!("{error}");
             return Ok(ExitCode::FAILURE);
         }
     };
     let findings = config.check();
     for finding in &findings {
-        println!("warning: {finding}");
+        say!("warning: {finding}");
     }
-    println!("the configuration can be used");
+    say!("the configuration can be used");
     Ok(ExitCode::SUCCESS)
 }

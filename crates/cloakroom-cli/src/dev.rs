@@ -67,11 +67,8 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
     let base_url = format!("http://{}", listeners.api_address());
     config.http.base_url = Some(base_url.parse().map_err(anyhow::Error::msg)?);
 
-    storage::migrate(&storage::connect_once(&config.database).await?).await?;
-    let vault = Vault::open(config).await.context(
-        "the vault does not open; a database given with --database-url must be new to Cloakroom",
-    )?;
-    refuse_production(&vault).await?;
+    make_schema(&config).await?;
+    let vault = Vault::open_or_initialize(config).await?;
     let tenant = access::create_tenant(
         &vault,
         NewTenant {
@@ -137,14 +134,13 @@ fn configuration(
     Ok(config)
 }
 
-async fn refuse_production(vault: &Vault) -> anyhow::Result<()> {
-    let tenants = access::list_tenants(vault).await?;
-    if tenants
-        .iter()
-        .any(|tenant| tenant.kind == TenantKind::Production)
-    {
-        bail!("this database holds production tenants; `cloakroom dev` does not touch it");
+/// Development never touches a database that a vault has used before, whatever is in it.
+async fn make_schema(config: &Config) -> anyhow::Result<()> {
+    let connection = storage::connect_once(&config.database).await?;
+    if storage::applied(&connection).await? > 0 {
+        bail!("a database given with --database-url must be new to Cloakroom");
     }
+    storage::migrate(&connection).await?;
     Ok(())
 }
 
@@ -181,7 +177,7 @@ fn reveal_on_reading() -> anyhow::Result<Vec<AccessRule>> {
 
 fn announce(ready: &Ready, json: bool) -> anyhow::Result<()> {
     if json {
-        println!("{}", serde_json::to_string(ready)?);
+        say!("{}", serde_json::to_string(ready)?);
         return Ok(());
     }
     let Ready {
@@ -191,7 +187,7 @@ fn announce(ready: &Ready, json: bool) -> anyhow::Result<()> {
         keys,
     } = ready;
     let id = ids::new_uuid();
-    println!(
+    say!(
         "\
 Cloakroom is running for development. All of it is gone when it stops (Ctrl-C).
 

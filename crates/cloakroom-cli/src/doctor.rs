@@ -21,7 +21,7 @@ pub(crate) async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         };
         table.add_row([mark, finding.area, &finding.what]);
     }
-    println!("{table}");
+    say!("{table}");
     let count = |verdict| {
         findings
             .iter()
@@ -29,7 +29,7 @@ pub(crate) async fn run(config: &Config) -> anyhow::Result<ExitCode> {
             .count()
     };
     let (bad, warnings) = (count(Verdict::Bad), count(Verdict::Warning));
-    println!(
+    say!(
         "\n{bad} to mend, {warnings} to think about, {} fine",
         count(Verdict::Good)
     );

@@ -89,31 +89,34 @@ pub(crate) enum KeyCommand {
 pub(crate) fn root_key(command: &RootKeyCommand) -> anyhow::Result<()> {
     let RootKeyCommand::Create { file } = command;
     keys::create_file(file)?;
-    println!("wrote a new root key to {}", file.display());
-    println!("keep a copy somewhere safe: without it, nothing in the vault can be opened");
-    println!("next: set `root_key.file`, then `cloakroom migrate`");
+    say!("wrote a new root key to {}", file.display());
+    say!("keep a copy somewhere safe: without it, nothing in the vault can be opened");
+    say!("next: set `root_key.file`, then `cloakroom migrate`");
     Ok(())
 }
 
 pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Result<()> {
-    let vault = open(config).await?;
     match command {
         TenantCommand::Create { name, kind } => {
+            // The first tenant brings the vault's own keys along.
+            let vault = Vault::open_or_initialize(config).await;
+            let vault = vault.context("the vault does not open")?;
             let kind = match kind {
                 TenantType::Test => TenantKind::Test,
                 TenantType::Production => TenantKind::Production,
             };
             let tenant = access::create_tenant(&vault, NewTenant { name, kind }).await?;
             let id = tenant.id.uuid;
-            println!("tenant {id}");
-            println!(
+            say!("tenant {id}");
+            say!(
                 "next: `cloakroom app create --tenant {id} --name NAME --type private \
                  --rule \"/ reveal token:create,token:read,token:delete\"`"
             );
         }
         TenantCommand::List => {
+            let vault = open(config).await?;
             for tenant in access::list_tenants(&vault).await? {
-                println!(
+                say!(
                     "{}  {:10}  {}",
                     tenant.id.uuid,
                     tenant.kind.name(),
@@ -144,10 +147,11 @@ pub(crate) async fn app(config: Config, command: AppCommand) -> anyhow::Result<(
         grants,
     };
     let application = access::create_application(&vault, tenant.id, new).await?;
-    println!("application {}", application.id);
-    println!(
+    say!("application {}", application.id);
+    say!(
         "next: `cloakroom key create --tenant {} --app {}`",
-        tenant.id.uuid, application.id
+        tenant.id.uuid,
+        application.id
     );
     Ok(())
 }
@@ -157,12 +161,12 @@ pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
     let vault = open(config).await?;
     let tenant = access::find_tenant(&vault, tenant).await?;
     let created = access::create_key(&vault, &tenant, app).await?;
-    println!("{}", created.key.expose());
-    println!(
+    say!("{}", created.key.expose());
+    say!(
         "this is the only time the key is shown; its id is {}",
         created.id
     );
-    println!("next: `cloakroom serve`, and send the key in the BT-API-KEY header");
+    say!("next: `cloakroom serve`, and send the key in the BT-API-KEY header");
     Ok(())
 }
 

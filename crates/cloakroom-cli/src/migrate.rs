@@ -16,10 +16,10 @@ pub(crate) async fn run(config: &Config, arguments: MigrateArguments) -> anyhow:
     let connection = storage::connect_once(&config.database).await?;
     let applied = storage::migrate(&connection).await?;
     for migration in &applied {
-        println!("applied {:04} {}", migration.number, migration.name);
+        say!("applied {:04} {}", migration.number, migration.name);
     }
     if applied.is_empty() {
-        println!("nothing to do: the database is up to date");
+        say!("nothing to do: the database is up to date");
     }
     if let Some(role) = arguments.grant_to {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -29,8 +29,8 @@ pub(crate) async fn run(config: &Config, arguments: MigrateArguments) -> anyhow:
         storage::grant(&connection, &role)
             .await
             .context("the role cannot be granted")?;
-        println!("{role} may read and write the tables");
+        say!("{role} may read and write the tables");
     }
-    println!("next: `cloakroom tenant create --name NAME --type test`");
+    say!("next: `cloakroom tenant create --name NAME --type test`");
     Ok(())
 }

@@ -28,6 +28,18 @@ impl PolicyDigest {
         ))
     }
 
+    /// The same policy with one more attribute that decides.
+    #[must_use]
+    pub fn with(self, name: &str, value: &str) -> Self {
+        let fields: [&[u8]; 4] = [
+            b"policy.with.v1",
+            &self.0,
+            name.as_bytes(),
+            value.as_bytes(),
+        ];
+        Self(primitives::sha256_fields(fields))
+    }
+
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -36,6 +48,22 @@ impl PolicyDigest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_further_attribute_changes_the_digest_by_name_and_value() {
+        let plain = PolicyDigest::new("card", &["/a/"], None);
+        let masked = plain.with("mask", "x");
+
+        assert_eq!(masked, plain.with("mask", "x"));
+        for other in [
+            plain,
+            plain.with("mask", "y"),
+            plain.with("mas", "kx"),
+            masked.with("mask", "x"),
+        ] {
+            assert_ne!(masked, other);
+        }
+    }
 
     #[test]
     fn the_digest_depends_on_everything_but_the_order_of_containers() {

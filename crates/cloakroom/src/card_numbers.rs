@@ -1,32 +1,66 @@
 //! Noticing card numbers, above all where they must not be.
 
+/// Digits up to which groups may be joined, and characters that may stand between two groups.
+const DIGITS_MAX: usize = 19;
+const DIGITS_MIN: usize = 13;
+const SEPARATORS_MAX: usize = 3;
+
 /// Whether text holds what looks like a card number, with or without separators.
 ///
 /// Used where card numbers must not be: better one harmless value refused than one card kept clear.
+/// Every run of neighbouring groups of digits is tried, so that an expiry or a security code beside
+/// a number does not hide it.
 pub(crate) fn holds_card_number(text: &str) -> bool {
     let mut digits: Vec<u8> = Vec::new();
-    let mut separated = false;
-    for byte in text.bytes().chain([b'.']) {
-        match byte {
-            b'0'..=b'9' => {
-                digits.push(byte);
-                separated = false;
-            }
-            b' ' | b'-' if !separated && !digits.is_empty() => separated = true,
-            _ => {
-                if digits_hold_card_number(&digits) {
+    let mut group_starts: Vec<usize> = Vec::new();
+    let mut separators = SEPARATORS_MAX + 1;
+    for character in text.chars() {
+        if let Some(digit) = decimal_digit(character) {
+            if separators > SEPARATORS_MAX {
+                if any_window_is_card(&digits, &group_starts) {
                     return true;
                 }
                 digits.clear();
-                separated = false;
+                group_starts.clear();
             }
+            if separators > 0 {
+                group_starts.push(digits.len());
+            }
+            digits.push(digit);
+            separators = 0;
+        } else if character.is_alphabetic() {
+            separators = SEPARATORS_MAX + 1;
+        } else {
+            separators += 1;
         }
     }
-    false
+    any_window_is_card(&digits, &group_starts)
 }
 
-/// A whole run of 13 to 19 digits that starts like a card and passes the Luhn check.
-fn digits_hold_card_number(digits: &[u8]) -> bool {
+/// ASCII digits, and those of other scripts that people paste: full-width and Arabic ones.
+fn decimal_digit(character: char) -> Option<u8> {
+    const ZEROS: [char; 4] = ['0', '\u{FF10}', '\u{0660}', '\u{06F0}'];
+    ZEROS.into_iter().find_map(|zero| {
+        let offset = u32::from(character).checked_sub(u32::from(zero))?;
+        u8::try_from(offset)
+            .ok()
+            .filter(|digit| *digit < 10)
+            .map(|digit| b'0' + digit)
+    })
+}
+
+/// Tries every run of whole groups that has the length of a card number.
+fn any_window_is_card(digits: &[u8], group_starts: &[usize]) -> bool {
+    let ends = || group_starts.iter().skip(1).copied().chain([digits.len()]);
+    group_starts.iter().any(|&start| {
+        ends()
+            .filter(|&end| end > start && (DIGITS_MIN..=DIGITS_MAX).contains(&(end - start)))
+            .any(|end| is_card_like(&digits[start..end]))
+    })
+}
+
+/// Digits that start like a card and pass the Luhn check.
+fn is_card_like(digits: &[u8]) -> bool {
     let starts_like_card = matches!(
         digits,
         [b'4' | b'6', ..]
@@ -35,7 +69,7 @@ fn digits_hold_card_number(digits: &[u8]) -> bool {
             | [b'3', b'0' | b'4'..=b'9', ..]
             | [b'8', b'1', ..]
     );
-    (13..=19).contains(&digits.len()) && starts_like_card && passes_luhn(digits)
+    starts_like_card && passes_luhn(digits)
 }
 
 /// The check digit of card numbers; `digits` are ASCII digits.
@@ -66,6 +100,19 @@ mod tests {
             ("4242 4242 4242 4242", true),
             ("order 4242-4242-4242-4242!", true),
             ("378282246310005", true),
+            ("4242424242424242 123", true),
+            ("12 4242424242424242", true),
+            ("4242424242424242 12/30", true),
+            ("4242424242424242-1", true),
+            ("4242.4242.4242.4242", true),
+            ("4242_4242_4242_4242", true),
+            ("4242\u{a0}4242\t4242  4242", true),
+            ("4242\u{2013}4242\u{2013}4242\u{2013}4242", true),
+            ("\u{ff14}242424242424242", true),
+            ("PAN4242424242424242exp", true),
+            ("{\"number\":\"4242424242424242\"}", true),
+            ("42424242424242424242", false),
+            ("4242 a 4242 a 4242 a 4242", false),
             ("4242424242424241", false),
             ("1234567890123452", false),
             ("2026-11-15 10:00:00", false),

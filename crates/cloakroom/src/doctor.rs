@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use crate::config::{Config, Environment};
-use crate::keys::{self, RootKey};
-use crate::storage::{self, Connection, Db};
-use crate::vault::Vault;
-use crate::{access, config};
+use crate::storage::{self, Connection};
+use crate::vault::{self, Vault};
+use crate::{access, config, keys};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +42,7 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
         Ok(connection) => {
             findings.push(Finding::new(Verdict::Good, "database", "it answers"));
             findings.extend(examine_settings(&connection).await);
-            findings.extend(examine_role(&connection, config).await);
+            findings.extend(examine_session(&connection, config).await);
             findings.push(examine_clock(&connection).await);
             findings.push(examine_migrations(&connection).await);
             findings.extend(examine_keys(config).await);
@@ -131,21 +130,19 @@ const WANTED: &[Wanted] = &[
         otherwise: Verdict::Warning,
         risk: "passwords are kept in a weak form",
     },
-    Wanted {
-        name: "ssl",
-        right: &["on"],
-        otherwise: Verdict::Warning,
-        risk: "connections are not encrypted; keep them on one machine or turn TLS on",
-    },
+];
+
+/// Where a server can be told to load libraries that log what statements carry.
+const PRELOADS: [&str; 3] = [
+    "shared_preload_libraries",
+    "session_preload_libraries",
+    "local_preload_libraries",
 ];
 
 async fn examine_settings(connection: &Connection) -> Vec<Finding> {
     let mut names: Vec<&str> = WANTED.iter().map(|wanted| wanted.name).collect();
-    names.extend([
-        "server_version_num",
-        "synchronous_standby_names",
-        "shared_preload_libraries",
-    ]);
+    names.extend(["server_version_num", "synchronous_standby_names"]);
+    names.extend(PRELOADS);
     let settings = match storage::settings(connection, &names).await {
         Ok(settings) => settings,
         Err(error) => return vec![Finding::new(Verdict::Bad, "database", error.to_string())],
@@ -172,9 +169,14 @@ async fn examine_settings(connection: &Connection) -> Vec<Finding> {
         let what = "synchronous_standby_names is empty: losing this server loses its newest writes";
         findings.push(Finding::new(Verdict::Warning, "database", what));
     }
-    if value_of("shared_preload_libraries").contains("auto_explain") {
-        let what = "auto_explain is loaded: it can write statement parameters to the server log";
-        findings.push(Finding::new(Verdict::Bad, "database", what));
+    for setting in PRELOADS {
+        for library in ["auto_explain", "pgaudit"] {
+            if value_of(setting).contains(library) {
+                let what =
+                    format!("{library} is loaded: it can write parameters to the server log");
+                findings.push(Finding::new(Verdict::Bad, "database", what));
+            }
+        }
     }
     findings
 }
@@ -191,36 +193,42 @@ fn judge(wanted: &Wanted, value: &str) -> Finding {
     Finding::new(wanted.otherwise, "database", what)
 }
 
-async fn examine_role(connection: &Connection, config: &Config) -> Option<Finding> {
-    let role = storage::role(connection).await.ok()?;
+async fn examine_session(connection: &Connection, config: &Config) -> Vec<Finding> {
+    let session = match storage::session(connection).await {
+        Ok(session) => session,
+        Err(error) => return vec![Finding::new(Verdict::Bad, "database", error.to_string())],
+    };
     // A laptop's scratch server has one role; production separates migrating from serving.
     let otherwise = match config.vault.environment {
         Environment::Production => Verdict::Bad,
         Environment::Test => Verdict::Warning,
     };
-    Some(match role {
-        role if role.is_superuser => Finding::new(
+    let name = &session.role;
+    let role = match session {
+        _ if session.is_superuser => Finding::new(
             otherwise,
             "database",
-            format!(
-                "the role {} is a superuser; serve with one that is not",
-                role.name
-            ),
+            format!("the role {name} is a superuser; serve with one that is not"),
         ),
-        role if role.owns_tables => Finding::new(
+        _ if session.owns_tables => Finding::new(
             otherwise,
             "database",
-            format!(
-                "the role {} owns the tables; serve with one that cannot change them",
-                role.name
-            ),
+            format!("the role {name} owns the tables; serve with one that cannot change them"),
         ),
-        role => Finding::new(
+        _ => Finding::new(
             Verdict::Good,
             "database",
-            format!("the role {} is plain", role.name),
+            format!("the role {name} is plain"),
         ),
-    })
+    };
+    let tls = if session.is_encrypted {
+        Finding::new(Verdict::Good, "database", "the connection is encrypted")
+    } else {
+        let what =
+            "the connection is not encrypted: set database.ca_file, or keep it on one machine";
+        Finding::new(Verdict::Warning, "database", what)
+    };
+    vec![role, tls]
 }
 
 async fn examine_clock(connection: &Connection) -> Finding {
@@ -249,40 +257,34 @@ async fn examine_migrations(connection: &Connection) -> Finding {
     }
 }
 
-/// Unwraps every key there is. Needs a vault that opens, which says most of what can be wrong.
+/// Opens the vault, which says most of what can be wrong, then unwraps every key and verifies every
+/// row that grants rights. Changes nothing.
 async fn examine_keys(config: &Config) -> Vec<Finding> {
-    let vault = match Vault::open(config.clone()).await {
-        Ok(vault) => vault,
-        Err(error) => return vec![Finding::new(Verdict::Bad, "keys", error.to_string())],
-    };
-    match unwrap_all(config, &vault.db, &vault).await {
-        Ok(examined) if examined.broken.is_empty() => {
-            let what = format!(
-                "{} keys unwrap and are the ones they claim to be",
-                examined.keys
-            );
-            vec![Finding::new(Verdict::Good, "keys", what)]
-        }
-        Ok(examined) => {
-            let to_finding = |what| Finding::new(Verdict::Bad, "keys", what);
-            examined.broken.into_iter().map(to_finding).collect()
+    match look_inside(config).await {
+        Ok((rows, keys)) => {
+            let mut findings = vec![];
+            let to_finding = |what: &String| Finding::new(Verdict::Bad, "keys", what);
+            findings.extend(rows.altered.iter().chain(&keys.broken).map(to_finding));
+            if findings.is_empty() {
+                let what = format!(
+                    "{} keys unwrap and are the ones they claim to be; {} rows are genuine",
+                    keys.keys, rows.rows
+                );
+                findings.push(Finding::new(Verdict::Good, "keys", what));
+            }
+            findings
         }
         Err(error) => vec![Finding::new(Verdict::Bad, "keys", error.to_string())],
     }
 }
 
-async fn unwrap_all(
-    config: &Config,
-    db: &Db,
-    vault: &Vault,
-) -> Result<keys::Examined, access::Error> {
-    let root = RootKey::load(&config.root_key)?;
-    let tenants: Vec<_> = access::list_tenants(vault)
-        .await?
-        .into_iter()
-        .map(|tenant| tenant.id)
-        .collect();
-    Ok(keys::examine(db, &root, config.vault.environment.as_str(), &tenants).await?)
+async fn look_inside(config: &Config) -> Result<(access::Examined, keys::Examined), vault::Error> {
+    let vault = Vault::open(config.clone()).await?;
+    let rows = access::examine(&vault).await?;
+    let root = vault.keys.root();
+    let environment = vault.keys.environment();
+    let keys = keys::examine(&vault.db, root, environment, &rows.tenants).await?;
+    Ok((rows, keys))
 }
 
 /// Memory that is swapped out outlives the process.

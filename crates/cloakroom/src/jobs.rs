@@ -6,11 +6,11 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::admin::Readiness;
-use crate::storage;
+use crate::storage::{self, Connection};
 use crate::vault::Vault;
 
 /// What must be right before this node takes requests.
-pub const CHECKS: &[&str] = &["database", "migrations", "keys", "clock"];
+pub const CHECKS: &[&str] = &["database", "migrations", "clock"];
 
 const WATCH_PERIOD: Duration = Duration::from_secs(5);
 /// A node whose clock is further off is not trusted with deadlines and log times.
@@ -26,8 +26,6 @@ pub fn start(vault: &Vault, readiness: &Readiness) -> JoinSet<()> {
 
 /// Looks at what the node depends on, and tells load balancers through `/readyz`.
 async fn watch(vault: Vault, readiness: Readiness) {
-    // A vault opens only with a root key that unwraps its control key.
-    readiness.set("keys", Ok(()));
     let mut ticks = interval(WATCH_PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -37,32 +35,46 @@ async fn watch(vault: Vault, readiness: Readiness) {
 }
 
 async fn examine(vault: &Vault, readiness: &Readiness) {
-    let connection = match vault.db.connection().await {
-        Ok(connection) => connection,
-        Err(error) => return readiness.set("database", Err(error.to_string())),
+    let look = async |connection: &Connection| {
+        let clock_skew = storage::clock_skew(connection).await?;
+        let migrations = storage::check(connection).await;
+        Ok(Seen {
+            clock_skew,
+            migrations,
+        })
     };
-    let skew = match storage::clock_skew(&connection).await {
-        Ok(skew) => skew,
-        Err(error) => return readiness.set("database", Err(error.to_string())),
-    };
+    match vault.db.lend(look).await {
+        Ok(seen) => tell(readiness, seen),
+        Err(error) => readiness.set("database", Err(error.to_string())),
+    }
+}
+
+/// What one look at the database showed.
+struct Seen {
+    clock_skew: Duration,
+    migrations: Result<(), storage::Error>,
+}
+
+fn tell(readiness: &Readiness, seen: Seen) {
+    let Seen {
+        clock_skew,
+        migrations,
+    } = seen;
     readiness.set("database", Ok(()));
-    let migrations = storage::check(&connection).await;
     readiness.set("migrations", migrations.map_err(|error| error.to_string()));
-    metrics::gauge!("clock_skew_seconds").set(skew.as_secs_f64());
-    if skew > CLOCK_SKEW_WARN {
+    metrics::gauge!("clock_skew_seconds").set(clock_skew.as_secs_f64());
+    if clock_skew > CLOCK_SKEW_WARN {
         tracing::warn!(
             job = "watch",
             "this node's clock differs from the database's"
         );
     }
-    readiness.set(
-        "clock",
-        match skew {
-            skew if skew > CLOCK_SKEW_MAX => Err(format!(
-                "this node's clock is {} s off the database's; 60 s is the limit",
-                skew.as_secs()
-            )),
-            _ => Ok(()),
-        },
-    );
+    let clock = match clock_skew {
+        skew if skew > CLOCK_SKEW_MAX => Err(format!(
+            "this node's clock is {} s off the database's; 60 s is the limit",
+            skew.as_secs()
+        )),
+        _ => Ok(()),
+    };
+    readiness.set("clock", clock);
 }

@@ -10,7 +10,7 @@ use crate::api::BodyLimits;
 use crate::config::Config;
 use crate::keys::{Keyring, RootKey};
 use crate::storage::{self, Db};
-use crate::tokens::Shelves;
+use crate::tokens::ContainerNumbers;
 use crate::{access, keys};
 
 /// A shared handle to a running vault.
@@ -23,7 +23,7 @@ pub struct Parts {
     pub db: Db,
     pub keys: Keyring,
     pub authenticator: Authenticator,
-    pub shelves: Shelves,
+    pub container_numbers: ContainerNumbers,
 }
 
 impl Deref for Vault {
@@ -45,23 +45,32 @@ pub enum Error {
 }
 
 impl Vault {
-    /// Opens the vault that the configuration describes.
+    /// Opens the vault that the configuration describes, and changes nothing in it.
     ///
-    /// Refuses a database that lacks migrations, belongs to another environment, or was sealed under
-    /// another root key.
+    /// Refuses a database that lacks migrations, has no keys yet, belongs to another environment, or
+    /// was sealed under another root key.
     pub async fn open(config: Config) -> Result<Self, Error> {
         let root = RootKey::load(&config.root_key)?;
         let db = Db::open(&config.database)?;
-        storage::check(&*db.connection().await?).await?;
+        db.lend(storage::check).await?;
         let environment = config.vault.environment.as_str();
         let keys = Keyring::load(&db, root, environment, &config.root_key).await?;
         Ok(Self(Arc::new(Parts {
             authenticator: Authenticator::new(&config.access),
-            shelves: Shelves::default(),
+            container_numbers: ContainerNumbers::default(),
             config,
             db,
             keys,
         })))
+    }
+
+    /// Opens the vault, giving a new one its keys first.
+    pub async fn open_or_initialize(config: Config) -> Result<Self, Error> {
+        let root = RootKey::load(&config.root_key)?;
+        let db = Db::open(&config.database)?;
+        db.lend(storage::check).await?;
+        keys::initialize(&db, &root, config.vault.environment.as_str()).await?;
+        Self::open(config).await
     }
 }
 

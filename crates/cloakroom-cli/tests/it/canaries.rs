@@ -205,14 +205,15 @@ async fn carry_canaries(node: &Node, keys: &[String]) {
 
 /// A body that is refused, each in its own way.
 fn mistakes(number: &str, n: u32) -> String {
-    match n % 8 {
+    match n % 9 {
         0 => json!({"type": "card", "data": {"number": format!("{number}-")}}).to_string(),
         1 => json!({"type": "token", "data": 1, "metadata": {"pan": number}}).to_string(),
         2 => json!({"type": "token", "data": 1, "containers": [format!("/{number}/")]}).to_string(),
         3 => json!({"type": "token", "data": 1, "expires_at": number}).to_string(),
         4 => json!({"type": number, "data": number}).to_string(),
         5 => format!("{{\"type\":\"card\",\"data\":{{\"number\":\"{number}\""),
-        6 => json!({"id": number, "type": "card", "data": {"number": number}}).to_string(),
+        6 => json!({"type": "token", "data": 1, "mask": number}).to_string(),
+        7 => json!({"id": number, "type": "card", "data": {"number": number}}).to_string(),
         _ => json!({"type": "token", "data": 1, "mask": format!("{{{{ data | {number} }}}}")})
             .to_string(),
     }

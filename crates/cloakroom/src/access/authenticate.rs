@@ -1,8 +1,8 @@
 //! Turning the text of an API key into a caller.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use cloakroom_crypto::equal_in_constant_time;
 use moka::future::Cache;
 
 use super::row_mac::Authenticated as _;
@@ -11,24 +11,31 @@ use super::{Error, Grants, KeyParts};
 use crate::caller::Caller;
 use crate::config;
 use crate::keys::ControlKey;
-use crate::storage::{self, Db};
+use crate::storage;
 use crate::vault::Vault;
 
-/// Callers seen in the last seconds, by the look-up part of their key.
+/// What the digest of a key is for.
+const SECRET: &str = "api-key.v1";
+
+/// Callers seen in the last seconds, by the digest of their key.
 ///
-/// The time to live bounds how long a deleted key still works on this node.
+/// Found by the whole key and not by its look-up part: a wrong secret is then as slow as an unknown
+/// key, and its time tells nothing. How long a caller is remembered bounds how long a deleted key
+/// still works on this node.
 pub struct Authenticator {
-    known: Cache<Box<str>, Known>,
+    known: Cache<[u8; 32], Known>,
+    ttl: Duration,
 }
 
 #[derive(Clone)]
 struct Known {
-    secret_mac: Arc<[u8]>,
     caller: Arc<Caller>,
+    /// Counted from before the look-up: the row may have changed while it was on its way.
+    until: Instant,
 }
 
-/// Why nobody is known under a look-up part.
-#[derive(Debug)]
+/// Why nobody is known under a key.
+#[derive(Clone, Debug)]
 enum Nobody {
     Unknown,
     Failed(storage::Error),
@@ -40,88 +47,100 @@ impl Authenticator {
             .max_capacity(config.key_cache_size as u64)
             .time_to_live(config.key_cache_ttl)
             .build();
-        Self { known }
+        Self {
+            known,
+            ttl: config.key_cache_ttl,
+        }
     }
 }
 
-/// Finds out who is asking.
-///
-/// Malformed text costs no look-up. After that, known and unknown keys take the same steps: one
-/// look-up by id, one digest, one comparison in constant time.
+/// Finds out who is asking. Malformed text costs no look-up.
 pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Caller>, Error> {
     let parts = KeyParts::parse(text).ok_or(Error::Unauthorized)?;
-    let control = vault.keys.control();
-    let found = match look_up(vault, parts.lookup).await {
-        Ok(known) => Some(known),
+    let digest = secret_mac(vault.keys.control(), text);
+    let known = &vault.authenticator.known;
+    if let Some(known) = known.get(&digest).await
+        && Instant::now() < known.until
+    {
+        return Ok(known.caller);
+    }
+    known.invalidate(&digest).await;
+    // Equal look-ups at one moment share one statement and its outcome.
+    match known
+        .try_get_with(digest, look_up(vault, &parts, text))
+        .await
+    {
+        Ok(known) => Ok(known.caller),
         Err(nobody) => match &*nobody {
-            Nobody::Unknown => None,
-            Nobody::Failed(error) => {
-                return Err(storage::Error::Unavailable(error.to_string()).into());
-            }
+            Nobody::Unknown => Err(Error::Unauthorized),
+            Nobody::Failed(error) => Err(error.clone().into()),
         },
-    };
-
-    let offered = secret_mac(control, text);
-    let expected = found
-        .as_ref()
-        .map_or(&[0; 32][..], |known| &known.secret_mac);
-    let matches = equal_in_constant_time(&offered, expected);
-    match found {
-        Some(known) if matches && says_what_it_is(&parts, &known.caller) => Ok(known.caller),
-        _ => Err(Error::Unauthorized),
     }
 }
 
 /// The digest under which a key's secret is kept.
 pub(super) fn secret_mac(control: &ControlKey, text: &str) -> [u8; 32] {
-    control.authenticate("api-key.v1", &[text.as_bytes()])
+    control.authenticate(SECRET, &[text.as_bytes()])
 }
 
 /// Test keys reach test tenants only, and a key never serves another kind of application.
-fn says_what_it_is(parts: &KeyParts<'_>, caller: &Caller) -> bool {
-    parts.tenant_kind == caller.tenant_kind && parts.application_kind == caller.application_kind
+fn says_what_it_is(parts: &KeyParts<'_>, credential: &Credential) -> bool {
+    parts.tenant_kind == credential.tenant.kind
+        && parts.application_kind == credential.application.kind
 }
 
-/// Looks in memory, then in the database; equal look-ups at one moment share one statement.
-async fn look_up(vault: &Vault, lookup: &str) -> Result<Known, Arc<Nobody>> {
-    if let Some(known) = vault.authenticator.known.get(lookup).await {
-        return Ok(known);
-    }
-    let load = load(&vault.db, vault.keys.control(), lookup);
-    vault
-        .authenticator
-        .known
-        .try_get_with(lookup.into(), load)
-        .await
-}
-
-async fn load(db: &Db, control: &ControlKey, lookup: &str) -> Result<Known, Nobody> {
-    let found = store::find_credential(db, lookup)
+/// One statement, then the same digests whether the key exists or not, compared in constant time.
+async fn look_up(vault: &Vault, parts: &KeyParts<'_>, text: &str) -> Result<Known, Nobody> {
+    let until = Instant::now() + vault.authenticator.ttl;
+    let control = vault.keys.control();
+    let found = store::find_credential(&vault.db, parts.lookup)
         .await
         .map_err(Nobody::Failed)?;
-    let credential = found.ok_or(Nobody::Unknown)?;
-    let genuine = credential.key.is_genuine(control, &credential.key_mac)
-        && credential
-            .application
-            .is_genuine(control, &credential.application_mac)
-        && credential
-            .tenant
-            .is_genuine(control, &credential.tenant_mac);
-    if !genuine {
-        metrics::counter!("access_altered_rows_total").increment(1);
-        tracing::error!(
-            error.kind = "altered_row",
-            tenant.id = %credential.tenant.id.uuid,
-            application.id = %credential.application.id,
-            key.id = %credential.key.id,
-            "a key, its application or its tenant was changed outside the vault; the key is refused"
-        );
+    let is_known = found.is_some();
+    let credential = found.unwrap_or_else(Credential::nobody);
+
+    let matches = control.verifies(SECRET, &[text.as_bytes()], &credential.key.secret_mac);
+    let genuine = is_genuine(control, &credential);
+    if !is_known || !matches || !says_what_it_is(parts, &credential) {
         return Err(Nobody::Unknown);
     }
-    known(credential).ok_or(Nobody::Unknown)
+    if !genuine {
+        report_altered(&credential);
+        return Err(Nobody::Unknown);
+    }
+    let caller = caller(credential).ok_or(Nobody::Unknown)?;
+    Ok(Known {
+        caller: Arc::new(caller),
+        until,
+    })
 }
 
-fn known(credential: Credential) -> Option<Known> {
+/// Checks all three rows, whatever the first ones say, so that the time is always the same.
+fn is_genuine(control: &ControlKey, credential: &Credential) -> bool {
+    let verdicts = [
+        credential.key.is_genuine(control, &credential.key_mac),
+        credential
+            .application
+            .is_genuine(control, &credential.application_mac),
+        credential
+            .tenant
+            .is_genuine(control, &credential.tenant_mac),
+    ];
+    verdicts.into_iter().all(|genuine| genuine)
+}
+
+fn report_altered(credential: &Credential) {
+    metrics::counter!("access_altered_rows_total").increment(1);
+    tracing::error!(
+        error.kind = "altered_row",
+        tenant.id = %credential.tenant.id.uuid,
+        application.id = %credential.application.id,
+        key.id = %credential.key.id,
+        "a key, its application or its tenant was changed outside the vault; the key is refused"
+    );
+}
+
+fn caller(credential: Credential) -> Option<Caller> {
     let Credential {
         key,
         application,
@@ -129,16 +148,12 @@ fn known(credential: Credential) -> Option<Known> {
         ..
     } = credential;
     let grants: Grants = serde_json::from_str(&application.grants).ok()?;
-    let caller = Caller {
+    Some(Caller {
         tenant: tenant.id,
         tenant_kind: tenant.kind,
         application: application.id,
         application_kind: application.kind,
         key: key.id,
         grants,
-    };
-    Some(Known {
-        secret_mac: key.secret_mac.into(),
-        caller: Arc::new(caller),
     })
 }

@@ -28,7 +28,7 @@ pub async fn create_key(
         .await?
         .ok_or(Error::NotFound("application"))?;
     if !application.is_genuine(control, &application_mac) {
-        return Err(Error::NotFound("genuine application"));
+        return Err(Error::Altered("application"));
     }
     if store::count_keys(&vault.db, tenant.id, application.id).await? >= KEYS_MAX {
         return Err(Error::TooManyKeys(KEYS_MAX));

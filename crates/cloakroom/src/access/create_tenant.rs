@@ -50,7 +50,7 @@ pub async fn create_tenant(vault: &Vault, new: NewTenant) -> Result<Tenant, Erro
             created_at,
         });
     }
-    Err(Error::NotFound("free tenant number"))
+    Err(Error::Busy)
 }
 
 /// Finds a tenant by the id that everyone knows.
@@ -58,7 +58,7 @@ pub async fn find_tenant(vault: &Vault, id: Uuid) -> Result<Tenant, Error> {
     let kept = store::find_tenant(&vault.db, id)
         .await?
         .ok_or(Error::NotFound("tenant"))?;
-    genuine(vault.keys.control(), kept).ok_or(Error::NotFound("genuine tenant"))
+    genuine(vault.keys.control(), kept).ok_or(Error::Altered("tenant"))
 }
 
 /// Every tenant, oldest first.

@@ -3,7 +3,7 @@
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::HeaderName;
+use http::{HeaderMap, HeaderName};
 
 use super::{Error, authenticate};
 use crate::api::ApiError;
@@ -15,11 +15,7 @@ const API_KEY: HeaderName = HeaderName::from_static("bt-api-key");
 
 /// Lets a request through with its caller attached, or answers 401.
 pub async fn require_key(State(vault): State<Vault>, mut request: Request, next: Next) -> Response {
-    let text = request
-        .headers()
-        .get(API_KEY)
-        .and_then(|value| value.to_str().ok());
-    let caller = match authenticate(&vault, text.unwrap_or_default()).await {
+    let caller = match authenticate(&vault, offered_key(request.headers())).await {
         Ok(caller) => caller,
         Err(error) => return ApiError::from(error).into_response(),
     };
@@ -34,13 +30,23 @@ pub async fn require_key(State(vault): State<Vault>, mut request: Request, next:
     response
 }
 
+/// The one key that was sent. Of two, a proxy in front may have believed the other: neither counts.
+fn offered_key(headers: &HeaderMap) -> &str {
+    let mut keys = headers.get_all(API_KEY).iter();
+    match (keys.next(), keys.next()) {
+        (Some(key), None) => key.to_str().unwrap_or_default(),
+        _ => "",
+    }
+}
+
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::Unauthorized => Self::unauthorized(),
             Error::Invalid { field, rule } => Self::invalid(field, rule),
             Error::NotFound(what) => Self::not_found(format!("There is no such {what}.")),
-            Error::TooManyKeys(_) | Error::ProductionTenantInTest => {
+            Error::Altered(_) => Self::internal("altered_row"),
+            Error::Busy | Error::TooManyKeys(_) | Error::ProductionTenantInTest => {
                 Self::conflict(format!("{error}."))
             }
             Error::Keys(error) => error.into(),
@@ -67,9 +73,11 @@ impl From<keys::Error> for ApiError {
             }
             keys::Error::WrongKey(_) => key_failure("wrong_key"),
             keys::Error::Missing(_) => key_failure("missing_key"),
-            keys::Error::RootKey(_) | keys::Error::WrongEnvironment { .. } | keys::Error::Seal => {
-                key_failure("key_error")
-            }
+            keys::Error::RootKey(_)
+            | keys::Error::WrongEnvironment { .. }
+            | keys::Error::NotInitialized
+            | keys::Error::SystemKeysLost
+            | keys::Error::Seal => key_failure("key_error"),
         }
     }
 }

@@ -7,6 +7,7 @@ mod container;
 mod create_application;
 mod create_key;
 mod create_tenant;
+mod examine;
 pub mod gate;
 mod grants;
 mod permission;
@@ -21,6 +22,7 @@ pub use self::container::{Container, NotAContainer};
 pub use self::create_application::create_application;
 pub use self::create_key::{CreatedKey, create_key};
 pub use self::create_tenant::{create_tenant, find_tenant, list_tenants};
+pub use self::examine::{Examined, examine};
 pub use self::grants::{AccessRule, Grants, Transform};
 pub use self::permission::{ALL_PERMISSIONS, Permission, PermissionSet};
 pub(crate) use self::store::STATEMENTS;
@@ -36,6 +38,10 @@ pub enum Error {
     Invalid { field: String, rule: String },
     #[error("no such {0}")]
     NotFound(&'static str),
+    #[error("the {0} was changed outside the vault")]
+    Altered(&'static str),
+    #[error("other tenants were made at the same moment; try again")]
+    Busy,
     #[error("an application has at most {0} keys; delete one first")]
     TooManyKeys(i64),
     #[error("a vault of the environment `test` keeps test tenants only")]

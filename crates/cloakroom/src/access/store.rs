@@ -19,6 +19,44 @@ pub(super) struct Credential {
     pub tenant_mac: Vec<u8>,
 }
 
+impl Credential {
+    /// A row that no key has, for doing the same work when there is none.
+    pub(super) fn nobody() -> Self {
+        let (id, mac) = (Uuid::nil(), vec![0; 32]);
+        let tenant = TenantId {
+            number: 0,
+            uuid: id,
+        };
+        Self {
+            key: KeyRow {
+                lookup: String::new(),
+                tenant_number: 0,
+                application: id,
+                id,
+                secret_mac: mac.clone(),
+                expires_at: None,
+            },
+            key_mac: mac.clone(),
+            application: ApplicationRow {
+                tenant_number: 0,
+                id,
+                name: String::new(),
+                kind: ApplicationKind::Public,
+                grants: String::new(),
+                expires_at: None,
+            },
+            application_mac: mac.clone(),
+            tenant: TenantRow {
+                id: tenant,
+                name: String::new(),
+                kind: TenantKind::Test,
+                settings: String::new(),
+            },
+            tenant_mac: mac,
+        }
+    }
+}
+
 statements! {
     NEXT_TENANT_NUMBER: "access::next_tenant_number" =
         "select coalesce(max(tenant_id), 0) + 1
@@ -38,6 +76,20 @@ statements! {
         where tenant_id > $1
         order by tenant_id
         limit $2";
+    LIST_APPLICATIONS: "access::list_applications" =
+        "select application_id, name, kind, grants, expires_at, row_mac
+        from application
+        where tenant_id = $1
+          and application_id > $2
+        order by application_id
+        limit $3";
+    LIST_KEYS: "access::list_keys" =
+        "select lookup, application_id, key_id, secret_mac, expires_at, row_mac
+        from application_key
+        where tenant_id = $1
+          and (application_id, key_id) > ($2, $3)
+        order by application_id, key_id
+        limit $4";
     INSERT_APPLICATION: "access::insert_application" =
         "insert into application
             (tenant_id, application_id, name, kind, grants, expires_at, row_mac)
@@ -165,17 +217,59 @@ pub(super) async fn find_application(
     let row = db
         .read_optional(&FIND_APPLICATION, &[&tenant.number, &id])
         .await?;
-    Ok(row.and_then(|row| {
-        let application = ApplicationRow {
+    Ok(row.as_ref().and_then(|row| kept_application(tenant, row)))
+}
+
+/// Applications after the given id, in order.
+pub(super) async fn list_applications(
+    db: &Db,
+    tenant: TenantId,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<(ApplicationRow, Vec<u8>)>, Error> {
+    let rows = db
+        .read(&LIST_APPLICATIONS, &[&tenant.number, &after, &limit])
+        .await?;
+    Ok(rows
+        .iter()
+        .filter_map(|row| kept_application(tenant, row))
+        .collect())
+}
+
+fn kept_application(tenant: TenantId, row: &Row) -> Option<(ApplicationRow, Vec<u8>)> {
+    let application = ApplicationRow {
+        tenant_number: tenant.number,
+        id: row.get(0),
+        name: row.get(1),
+        kind: ApplicationKind::from_number(row.get(2))?,
+        grants: row.get(3),
+        expires_at: row.get(4),
+    };
+    Some((application, row.get(5)))
+}
+
+/// Keys after the given application and key, in order, each with its digest.
+pub(super) async fn list_keys(
+    db: &Db,
+    tenant: TenantId,
+    after: (Uuid, Uuid),
+    limit: i64,
+) -> Result<Vec<(KeyRow, Vec<u8>)>, Error> {
+    let rows = db
+        .read(&LIST_KEYS, &[&tenant.number, &after.0, &after.1, &limit])
+        .await?;
+    let kept_key = |row: &Row| {
+        let key = KeyRow {
+            lookup: row.get(0),
             tenant_number: tenant.number,
-            id: row.get(0),
-            name: row.get(1),
-            kind: ApplicationKind::from_number(row.get(2))?,
-            grants: row.get(3),
+            application: row.get(1),
+            id: row.get(2),
+            secret_mac: row.get(3),
             expires_at: row.get(4),
         };
-        Some((application, row.get(5)))
-    }))
+        (key, row.get(5))
+    };
+    Ok(rows.iter().map(kept_key).collect())
 }
 
 pub(super) async fn insert_key(db: &Db, key: &KeyRow, row_mac: &[u8]) -> Result<(), Error> {

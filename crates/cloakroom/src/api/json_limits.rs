@@ -9,6 +9,9 @@ pub(super) const KEYS_MAX: usize = 1_000;
 pub(super) const VALUES_MAX: usize = 10_000;
 pub(super) const NUMBER_CHARS_MAX: usize = 64;
 
+/// The parser takes such members for its own marks and reads into their text, past every limit.
+const RESERVED: &str = "$serde_json::private::";
+
 /// Which limit a text breaks. The words are for the client, so no part of the text is in them.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Excess {
@@ -22,6 +25,8 @@ pub(super) enum Excess {
     Number,
     #[error("must not name a member twice in one object")]
     DuplicateKey,
+    #[error("must not name a member that starts with `{RESERVED}`")]
+    ReservedKey,
     #[error("must not hold half of a surrogate pair")]
     Surrogate,
     #[error("must be well-formed JSON")]
@@ -110,6 +115,9 @@ impl<'a> Scanner<'a> {
         } else {
             Cow::Borrowed(&raw[1..raw.len() - 1])
         };
+        if name.starts_with(RESERVED) {
+            return Err(Excess::ReservedKey);
+        }
         let Some(Some(start)) = self.open.last().copied() else {
             return Err(Excess::Malformed);
         };
@@ -229,6 +237,14 @@ mod tests {
             (r#"{"a":{"a":1},"b":{"a":1}}"#.into(), Ok(())),
             (r#"{"a":1,"b":2,"a":3}"#.into(), Err(Excess::DuplicateKey)),
             (r#"{"a":1,"\u0061":2}"#.into(), Err(Excess::DuplicateKey)),
+            (
+                r#"{"$serde_json::private::Number":"1"}"#.into(),
+                Err(Excess::ReservedKey),
+            ),
+            (
+                r#"[{"\u0024serde_json::private::RawValue":"1"}]"#.into(),
+                Err(Excess::ReservedKey),
+            ),
             (r#""\ud83d\ude00""#.into(), Ok(())),
             (r#""\ud83d""#.into(), Err(Excess::Surrogate)),
             (r#""\ude00""#.into(), Err(Excess::Surrogate)),

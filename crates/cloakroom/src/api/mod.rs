@@ -1,6 +1,7 @@
 //! The HTTP vocabulary that all rooms share: failures, bodies, answers, times.
 
 mod answer;
+mod base_url;
 mod body;
 mod error;
 mod json_limits;
@@ -8,6 +9,7 @@ mod path;
 mod timestamp;
 
 pub use answer::Answer;
+pub use base_url::BaseUrl;
 pub use body::{BodyLimits, JsonBody};
 pub use error::{ApiError, Problem};
 pub use path::PathId;

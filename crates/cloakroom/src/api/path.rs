@@ -1,20 +1,18 @@
 //! An id in the path, decoded once.
 
+use std::convert::Infallible;
+
 use axum::extract::{FromRequestParts, Path};
 use http::request::Parts;
 
-use super::ApiError;
-
-/// The `{id}` segment of the path.
+/// The `{id}` segment of the path; empty, and so nobody's id, when it is not percent-encoded UTF-8.
 pub struct PathId(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for PathId {
-    type Rejection = ApiError;
+    type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        match Path::<String>::from_request_parts(parts, state).await {
-            Ok(Path(id)) => Ok(Self(id)),
-            Err(_) => Err(ApiError::invalid("id", "must be percent-encoded UTF-8")),
-        }
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let id = Path::<String>::from_request_parts(parts, state).await;
+        Ok(Self(id.map_or_else(|_| String::new(), |Path(id)| id)))
     }
 }

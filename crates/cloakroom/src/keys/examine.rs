@@ -56,6 +56,11 @@ pub async fn examine(
                 );
             }
         }
+        examined.require_active::<TenantKek>(&rows, &owner);
+        examined.require_active::<Data>(&rows, &owner);
+        examined.require_active::<Fingerprinting>(&rows, &owner);
+        examined.require_active::<Index>(&rows, &owner);
+        examined.require_active::<Reply>(&rows, &owner);
         for row in &rows {
             let context = context_of(environment, *tenant, row);
             examined.below_tenant::<Data>(&keks, &context, row, &owner);
@@ -80,6 +85,16 @@ fn is<P: Purpose>(row: &KeyRow) -> bool {
 }
 
 impl Examined {
+    /// Without an active key of a purpose, nothing new can be sealed under it.
+    fn require_active<P: Purpose>(&mut self, rows: &[KeyRow], owner: &str) {
+        let is_active = |row: &KeyRow| State::from_number(row.state) == Some(State::Active);
+        if !rows.iter().any(|row| is::<P>(row) && is_active(row)) {
+            let name = P::PURPOSE.name();
+            self.broken
+                .push(format!("{owner} has no active {name} key"));
+        }
+    }
+
     async fn below_root<P: Purpose>(
         &mut self,
         root: &RootKey,

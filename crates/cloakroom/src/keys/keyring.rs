@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use cloakroom_crypto::{
     Control, Data, Key, Purpose, Sensitive, TenantKek, WrapContext, random_bytes,
 };
+use moka::Expiry;
 use moka::future::Cache;
 
 use super::store::{self, KeyRow};
-use super::{ControlKey, Error, Record, RootKey, State, TenantKeys, create};
+use super::{ControlKey, Error, Record, RootKey, State, TenantKeys};
 use crate::config;
 use crate::ids::TenantId;
 use crate::storage::Db;
@@ -20,40 +21,36 @@ pub struct Keyring {
     root: RootKey,
     environment: Arc<str>,
     control: ControlKey,
-    tenants: Cache<i32, Remembered>,
-    ttl: Duration,
-    /// One stale tenant is refreshed at a time; the others wait and find it fresh.
-    refreshing: tokio::sync::Mutex<()>,
-}
-
-#[derive(Clone)]
-struct Remembered {
-    keys: Arc<TenantKeys>,
-    fresh_until: Instant,
+    /// Used without asking anyone. Requests that miss at the same moment share one look-up.
+    fresh: Cache<i32, Arc<TenantKeys>>,
+    /// Used only while the provider is away.
+    remembered: Cache<i32, Arc<TenantKeys>>,
 }
 
 impl Keyring {
-    /// Initializes the vault's keys if it has none, and loads the control key.
+    /// Loads the control key; tenants' keys follow when they are needed.
     pub async fn load(
         db: &Db,
         root: RootKey,
         environment: &str,
         config: &config::RootKey,
     ) -> Result<Self, Error> {
-        create::initialize(db, &root, environment).await?;
+        check_environment(db, environment).await?;
         let control = load_control(db, &root, environment).await?;
-        let tenants = Cache::builder()
-            .max_capacity(config.cache_size as u64)
-            .time_to_live(config.grace.max(config.cache_ttl))
-            .build();
+        let capacity = config.cache_size as u64;
         Ok(Self {
             db: db.clone(),
             root,
             environment: environment.into(),
             control,
-            tenants,
-            ttl: config.cache_ttl,
-            refreshing: tokio::sync::Mutex::default(),
+            fresh: Cache::builder()
+                .max_capacity(capacity)
+                .expire_after(Jittered(config.cache_ttl))
+                .build(),
+            remembered: Cache::builder()
+                .max_capacity(capacity)
+                .time_to_live(config.grace)
+                .build(),
         })
     }
 
@@ -70,14 +67,35 @@ impl Keyring {
     }
 
     /// The keys of a tenant, from memory while they are fresh.
+    ///
+    /// While the provider is away, keys that were used in the last `root_key.grace` keep working.
     pub async fn of(&self, tenant: TenantId) -> Result<Arc<TenantKeys>, Error> {
-        if let Some(remembered) = self.tenants.get(&tenant.number).await
-            && Instant::now() < remembered.fresh_until
-        {
-            return Ok(remembered.keys);
+        if let Some(keys) = self.fresh.get(&tenant.number).await {
+            return Ok(keys);
         }
-        self.refresh(tenant, |remembered| Instant::now() < remembered.fresh_until)
-            .await
+        let load = async {
+            let keys = Arc::new(self.load_tenant(tenant).await?);
+            self.remembered.insert(tenant.number, keys.clone()).await;
+            Ok(keys)
+        };
+        match self.fresh.try_get_with(tenant.number, load).await {
+            Ok(keys) => Ok(keys),
+            Err(error) => self.without_provider(tenant, &error).await,
+        }
+    }
+
+    async fn without_provider(
+        &self,
+        tenant: TenantId,
+        error: &Error,
+    ) -> Result<Arc<TenantKeys>, Error> {
+        match (error, self.remembered.get(&tenant.number).await) {
+            (Error::ProviderUnavailable, Some(keys)) => {
+                tracing::warn!("the key provider is away; remembered keys are used");
+                Ok(keys)
+            }
+            _ => Err(error.clone()),
+        }
     }
 
     /// Opens a sealed value of a tenant, looking again for keys when it names an unknown version.
@@ -89,47 +107,10 @@ impl Keyring {
     ) -> Result<Sensitive<Vec<u8>>, Error> {
         let mut keys = self.of(tenant).await?;
         if keys.lacks_key_of(sealed) {
-            keys = self
-                .refresh(tenant, |remembered| !remembered.keys.lacks_key_of(sealed))
-                .await?;
+            self.fresh.invalidate(&tenant.number).await;
+            keys = self.of(tenant).await?;
         }
         keys.open(record, sealed)
-    }
-
-    /// Loads a tenant's keys unless, after waiting for its turn, what is remembered will do.
-    ///
-    /// While the provider is away, remembered keys keep working until the cache drops them.
-    async fn refresh(
-        &self,
-        tenant: TenantId,
-        will_do: impl Fn(&Remembered) -> bool,
-    ) -> Result<Arc<TenantKeys>, Error> {
-        let _turn = self.refreshing.lock().await;
-        let remembered = self.tenants.get(&tenant.number).await;
-        if let Some(remembered) = &remembered
-            && will_do(remembered)
-        {
-            return Ok(remembered.keys.clone());
-        }
-        let keys = match (self.load_tenant(tenant).await, remembered) {
-            (Ok(keys), _) => Arc::new(keys),
-            (Err(Error::ProviderUnavailable), Some(remembered)) => {
-                tracing::warn!("the key provider is away; remembered keys are used");
-                return Ok(remembered.keys);
-            }
-            (Err(error), _) => return Err(error),
-        };
-        let fresh_until = Instant::now() + with_jitter(self.ttl);
-        self.tenants
-            .insert(
-                tenant.number,
-                Remembered {
-                    keys: keys.clone(),
-                    fresh_until,
-                },
-            )
-            .await;
-        Ok(keys)
     }
 
     async fn load_tenant(&self, tenant: TenantId) -> Result<TenantKeys, Error> {
@@ -186,7 +167,7 @@ async fn load_control(db: &Db, root: &RootKey, environment: &str) -> Result<Cont
         versions.push(root.unwrap(&row.wrapped, &context).await?);
     }
     if versions.is_empty() {
-        return Err(Error::Missing("control key"));
+        return Err(Error::NotInitialized);
     }
     Ok(ControlKey::new(versions))
 }
@@ -197,8 +178,26 @@ fn usable<P: Purpose>(rows: &[KeyRow]) -> impl Iterator<Item = &KeyRow> {
         .filter(|row| row.purpose == P::PURPOSE.number() && State::from_number(row.state).is_some())
 }
 
-/// Up to a tenth less, so that nodes and tenants do not refresh in step.
-fn with_jitter(ttl: Duration) -> Duration {
-    let [random] = random_bytes::<1>();
-    ttl - ttl.mul_f64(f64::from(random) / 255.0 / 10.0)
+/// Up to a tenth less than the given time, so that nodes and tenants do not refresh in step.
+struct Jittered(Duration);
+
+impl Expiry<i32, Arc<TenantKeys>> for Jittered {
+    fn expire_after_create(&self, _: &i32, _: &Arc<TenantKeys>, _: Instant) -> Option<Duration> {
+        let [random] = random_bytes::<1>();
+        Some(self.0 - self.0.mul_f64(f64::from(random) / 2550.0))
+    }
+}
+
+/// A node never uses a database that belongs to another environment.
+async fn check_environment(db: &Db, configured: &str) -> Result<(), Error> {
+    let found = store::find_environment(db)
+        .await?
+        .ok_or(Error::NotInitialized)?;
+    if found != configured {
+        return Err(Error::WrongEnvironment {
+            found,
+            configured: configured.to_owned(),
+        });
+    }
+    Ok(())
 }

@@ -20,7 +20,7 @@ pub(crate) use self::store::STATEMENTS;
 pub use self::tenant_keys::{Record, TenantKeys};
 use crate::storage;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     #[error("the root key cannot be used: {0}")]
     RootKey(String),
@@ -30,6 +30,12 @@ pub enum Error {
         "this database belongs to the environment `{found}`, this node is set to `{configured}`"
     )]
     WrongEnvironment { found: String, configured: String },
+    #[error(
+        "this vault has no keys yet: `cloakroom tenant create` makes them with the first tenant"
+    )]
+    NotInitialized,
+    #[error("the vault's own keys are gone, although it has tenants: restore them from a backup")]
+    SystemKeysLost,
     #[error("{0} cannot be unwrapped: it was wrapped by another root key, or altered")]
     WrongKey(String),
     #[error("the vault has no {0} yet")]

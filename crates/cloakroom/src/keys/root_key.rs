@@ -26,9 +26,9 @@ impl RootKey {
     pub fn load(config: &config::RootKey) -> Result<Self, Error> {
         match config.provider {
             config::Provider::File => {
-                let path = config.file.as_deref().ok_or_else(|| {
-                    Error::RootKey("`root_key.file` does not name a file".to_owned())
-                })?;
+                let path = config
+                    .require_file()
+                    .map_err(|error| Error::RootKey(error.to_string()))?;
                 read_file(path).map(Self::File)
             }
         }

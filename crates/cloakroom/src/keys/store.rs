@@ -28,6 +28,8 @@ statements! {
         "select purpose, version, state, wrapped, check_value
         from system_key
         order by state, version desc";
+    ANY_TENANT_KEYS: "keys::any_tenant_keys" =
+        "select exists (select from tenant_key)";
     INSERT_TENANT_KEY: "keys::insert_tenant_key" =
         "insert into tenant_key (tenant_id, purpose, version, state, wrapped, check_value)
         values ($1, $2, $3, $4, $5, $6)";
@@ -71,6 +73,12 @@ pub(super) async fn insert_system_key(db: &Db, key: &KeyRow) -> Result<(), Error
 pub(super) async fn list_system_keys(db: &Db) -> Result<Vec<KeyRow>, Error> {
     let rows = db.read(&LIST_SYSTEM_KEYS, &[]).await?;
     Ok(rows.iter().map(key_row).collect())
+}
+
+/// Whether the vault has ever had a tenant.
+pub(super) async fn any_tenant_keys(db: &Db) -> Result<bool, Error> {
+    let row = db.read_optional(&ANY_TENANT_KEYS, &[]).await?;
+    Ok(row.is_some_and(|row| row.get(0)))
 }
 
 pub(super) async fn insert_tenant_key(

@@ -10,6 +10,7 @@ use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::task::AbortHandle;
+use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::{AsyncMessage, Client, Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -17,7 +18,7 @@ use super::{Error, Params, Statement};
 use crate::config::Database;
 
 /// Makes connections for the pool.
-pub struct Connector {
+pub(super) struct Connector {
     config: Config,
     tls: Option<MakeRustlsConnect>,
 }
@@ -50,6 +51,8 @@ impl Connector {
             Error::Address("it is not of the form postgres://user@host/name".into())
         })?;
         config.application_name("cloakroom");
+        // Of several hosts, or behind a name that moves at a failover, only the primary will do.
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         let tls = settings.ca_file.as_deref().map(tls_with_ca).transpose()?;
         if tls.is_some() {
             config.ssl_mode(tokio_postgres::config::SslMode::Require);
@@ -163,7 +166,15 @@ impl Connection {
         params: Params<'_>,
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let prepared = self.prepare(statement).await?;
-        self.client.query(&prepared, params).await
+        self.run_prepared(&prepared, params).await
+    }
+
+    pub(super) async fn run_prepared(
+        &self,
+        prepared: &tokio_postgres::Statement,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        self.client.query(prepared, params).await
     }
 
     /// Runs SQL text of our own making, for migrations and examinations.

@@ -9,14 +9,16 @@ mod transaction;
 use std::time::Duration;
 
 use deadpool::managed::{Object, Pool, PoolError, Timeouts};
+use tokio::time::error::Elapsed;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::Row;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 use tokio_postgres::types::ToSql;
 
 use self::connection::Connector;
 pub use self::connection::{Connection, connect_once};
 pub use self::migrations::{MIGRATIONS, Migration, applied, check, grant, migrate};
-pub use self::server::{Role, clock_skew, role, settings};
+pub use self::server::{Session, clock_skew, session, settings};
 pub use self::statement::Statement;
 pub(crate) use self::statement::statements;
 pub use self::transaction::Transaction;
@@ -33,7 +35,7 @@ pub struct Db {
     write_deadline: Duration,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     #[error("the database address is not usable: {0}")]
     Address(String),
@@ -87,12 +89,15 @@ impl Db {
     /// Runs a statement that changes nothing.
     pub async fn read(&self, statement: &Statement, params: Params<'_>) -> Result<Vec<Row>, Error> {
         let connection = self.connection().await?;
-        match tokio::time::timeout(self.read_deadline, connection.query(statement, params)).await {
-            Ok(answer) => answer.map_err(|error| refusal(statement.name, &error)),
-            Err(_) => {
-                connection.close();
-                Err(Error::TooSlow(statement.name))
+        let in_flight = InFlight::new(&connection);
+        let answer = timeout(self.read_deadline, connection.query(statement, params)).await;
+        match answer {
+            Ok(answer) => {
+                let rows = answer.map_err(|error| refusal(statement.name, &error))?;
+                in_flight.landed();
+                Ok(rows)
             }
+            Err(_) => Err(Error::TooSlow(statement.name)),
         }
     }
 
@@ -115,15 +120,24 @@ impl Db {
         params: Params<'_>,
     ) -> Result<Vec<Row>, Error> {
         let connection = self.connection().await?;
+        let in_flight = InFlight::new(&connection);
         let warnings = connection.warnings();
-        let answer =
-            tokio::time::timeout(self.write_deadline, connection.query(statement, params)).await;
-        let rows = settle(&connection, statement.name, answer)?;
+        let deadline = Instant::now() + self.write_deadline;
+        // Preparing changes nothing: only what is sent after it can have an unknown outcome.
+        let prepared = timeout_at(deadline, connection.prepare(statement)).await;
+        let prepared = prepared
+            .map_err(|_| Error::TooSlow(statement.name))?
+            .map_err(|error| refusal(statement.name, &error))?;
+        let answer = timeout_at(deadline, connection.run_prepared(&prepared, params)).await;
+        let rows = settle(&connection, statement.name, answer);
         if connection.warnings() != warnings {
-            connection.close();
             return Err(Error::OutcomeUnknown(statement.name));
         }
-        Ok(rows)
+        // A refusal is an answer, too: the connection is as good as before.
+        if matches!(rows, Ok(_) | Err(Error::Refused { .. })) {
+            in_flight.landed();
+        }
+        rows
     }
 
     /// Starts a transaction for verbs that change several things at once.
@@ -131,8 +145,20 @@ impl Db {
         Transaction::begin(self.connection().await?, self.write_deadline).await
     }
 
-    /// A connection for work that does not fit `read` and `write`: migrations and examinations.
-    pub async fn connection(&self) -> Result<Object<Connector>, Error> {
+    /// Lends a connection to work that changes nothing but needs several statements.
+    pub async fn lend<T>(
+        &self,
+        work: impl AsyncFnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let connection = self.connection().await?;
+        let in_flight = InFlight::new(&connection);
+        let done = timeout(self.read_deadline, work(&connection)).await;
+        let value = done.map_err(|_| Error::TooSlow("an examination"))??;
+        in_flight.landed();
+        Ok(value)
+    }
+
+    async fn connection(&self) -> Result<Object<Connector>, Error> {
         self.pool.get().await.map_err(|error| match error {
             PoolError::Backend(error) => error,
             PoolError::Timeout(_) => Error::Unavailable("no connection became free in time".into()),
@@ -141,23 +167,46 @@ impl Db {
     }
 }
 
+/// A statement on its way. Dropped before it landed, it takes its connection along.
+///
+/// The caller may leave at any moment, and nobody else should wait behind what it left running.
+struct InFlight<'a> {
+    connection: &'a Connection,
+    landed: bool,
+}
+
+impl<'a> InFlight<'a> {
+    fn new(connection: &'a Connection) -> Self {
+        Self {
+            connection,
+            landed: false,
+        }
+    }
+
+    fn landed(mut self) {
+        self.landed = true;
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if !self.landed {
+            self.connection.close();
+        }
+    }
+}
+
 /// Decides what is known about a write: done, refused, or unknown.
 fn settle<T>(
     connection: &Connection,
     statement: &'static str,
-    answer: Result<Result<T, tokio_postgres::Error>, tokio::time::error::Elapsed>,
+    answer: Result<Result<T, tokio_postgres::Error>, Elapsed>,
 ) -> Result<T, Error> {
     match answer {
         Ok(Ok(value)) => Ok(value),
         // An ordinary error ends the transaction. A fatal one can come after the commit, while a
         // standby was waited for, and a lost connection says nothing at all.
-        Ok(Err(error))
-            if error
-                .as_db_error()
-                .is_some_and(|db| db.severity() == "ERROR") =>
-        {
-            Err(refusal(statement, &error))
-        }
+        Ok(Err(error)) if is_ordinary(&error) => Err(refusal(statement, &error)),
         Ok(Err(_)) | Err(_) => {
             connection.close();
             Err(Error::OutcomeUnknown(statement))
@@ -165,8 +214,24 @@ fn settle<T>(
     }
 }
 
+/// Severities come in the server's language as well; only the parsed one can be relied on.
+fn is_ordinary(error: &tokio_postgres::Error) -> bool {
+    let severity = error.as_db_error().and_then(DbError::parsed_severity);
+    severity == Some(Severity::Error)
+}
+
+/// Whether the server, rather than the statement, is the trouble: it stops, is full, or is a standby.
+fn is_passing(code: &SqlState) -> bool {
+    let class = code.code().get(..2);
+    matches!(class, Some("08" | "40" | "53" | "57" | "58"))
+        || *code == SqlState::READ_ONLY_SQL_TRANSACTION
+}
+
 fn refusal(statement: &'static str, error: &tokio_postgres::Error) -> Error {
     match error.as_db_error() {
+        Some(db) if !is_ordinary(error) || is_passing(db.code()) => {
+            Error::Unavailable(format!("it answered {statement} with {}", db.code().code()))
+        }
         Some(db) => Error::Refused {
             statement,
             code: db.code().code().to_owned(),

@@ -1,4 +1,4 @@
-//! What the database server says about itself: settings, clock, and the role we are.
+//! What the database server says about itself: settings, clock, and who we are to it.
 
 use std::time::{Duration, SystemTime};
 
@@ -20,24 +20,26 @@ const CLOCK: Statement = Statement {
         select clock_timestamp()",
 };
 
-const ROLE: Statement = Statement {
-    name: "storage::role",
-    text: "-- storage::role
+const SESSION: Statement = Statement {
+    name: "storage::session",
+    text: "-- storage::session
         select rolname::text, rolsuper,
                exists (
                    select from pg_tables
                    where tablename = 'token' and tableowner = rolname
-               )
+               ),
+               exists (select from pg_stat_ssl where pid = pg_backend_pid() and ssl)
         from pg_roles
         where rolname = current_user",
 };
 
-/// The role that this connection acts as.
+/// Who this connection is to the server, and how it got there.
 #[derive(Debug)]
-pub struct Role {
-    pub name: String,
+pub struct Session {
+    pub role: String,
     pub is_superuser: bool,
     pub owns_tables: bool,
+    pub is_encrypted: bool,
 }
 
 /// The named settings of the server, as it reports them.
@@ -71,17 +73,18 @@ pub async fn clock_skew(connection: &Connection) -> Result<Duration, Error> {
         .unwrap_or(Duration::ZERO))
 }
 
-pub async fn role(connection: &Connection) -> Result<Role, Error> {
+pub async fn session(connection: &Connection) -> Result<Session, Error> {
     let rows = connection
-        .query(&ROLE, &[])
+        .query(&SESSION, &[])
         .await
-        .map_err(|error| refusal(ROLE.name, &error))?;
+        .map_err(|error| refusal(SESSION.name, &error))?;
     let row = rows
         .first()
         .ok_or(Error::Unavailable("the role is not known".into()))?;
-    Ok(Role {
-        name: row.get(0),
+    Ok(Session {
+        role: row.get(0),
         is_superuser: row.get(1),
         owns_tables: row.get(2),
+        is_encrypted: row.get(3),
     })
 }

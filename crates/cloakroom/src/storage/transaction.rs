@@ -1,5 +1,6 @@
 //! Several statements that count together or not at all.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool::managed::Object;
@@ -15,6 +16,8 @@ pub struct Transaction {
     warnings_before: u64,
     deadline: Instant,
     open: bool,
+    /// A failed statement has ended the transaction on the server: its commit would be a rollback.
+    failed: AtomicBool,
 }
 
 impl Transaction {
@@ -28,20 +31,31 @@ impl Transaction {
             warnings_before,
             deadline: Instant::now() + write_deadline,
             open: true,
+            failed: AtomicBool::new(false),
         };
         let answer = timeout_at(transaction.deadline, transaction.connection.run("begin")).await;
-        settle(&transaction.connection, "begin", answer)?;
-        Ok(transaction)
+        match answer {
+            Ok(Ok(())) => Ok(transaction),
+            // Nothing was asked of the server yet, so nothing can have happened.
+            _ => Err(Error::Unavailable("a transaction did not start".into())),
+        }
     }
 
     /// Runs one statement inside the transaction.
     pub async fn run(&self, statement: &Statement, params: Params<'_>) -> Result<Vec<Row>, Error> {
         let answer = timeout_at(self.deadline, self.connection.query(statement, params)).await;
-        settle(&self.connection, statement.name, answer)
+        let settled = settle(&self.connection, statement.name, answer);
+        if settled.is_err() {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        settled
     }
 
     /// Makes everything durable; returns only when the server confirmed it without a warning.
     pub async fn commit(mut self) -> Result<(), Error> {
+        if self.failed.load(Ordering::Relaxed) {
+            return Err(Error::Unavailable("a transaction failed before".into()));
+        }
         let answer = timeout_at(self.deadline, self.connection.run("commit")).await;
         settle(&self.connection, "commit", answer)?;
         if self.connection.warnings() != self.warnings_before {

@@ -15,7 +15,9 @@ use uuid::Uuid;
 use super::card::CardDetails;
 use super::{Broken, Error, NewToken, Privacy, TokenView};
 use crate::access::Permission;
-use crate::api::{Answer, ApiError, JsonBody, PathId, Problem, format_at_offset, format_utc};
+use crate::api::{
+    Answer, ApiError, BaseUrl, JsonBody, PathId, Problem, format_at_offset, format_utc,
+};
 use crate::caller::{Caller, Denied};
 use crate::tokens;
 use crate::vault::Vault;
@@ -52,18 +54,14 @@ pub fn routes() -> OpenApiRouter<Vault> {
 async fn create_token(
     State(vault): State<Vault>,
     Extension(caller): Extension<Arc<Caller>>,
+    BaseUrl(base_url): BaseUrl,
     body: Result<JsonBody, ApiError>,
 ) -> Result<Answer, ApiError> {
+    // Before the body is looked at: a key without the permission learns nothing from the answer.
     caller.require_somewhere(Permission::TokenCreate)?;
     let body = body?;
     let new: NewTokenBody<'_> = body.read()?;
     let created = tokens::create(&vault, &caller, new.try_into()?).await?;
-    let base_url = vault
-        .config
-        .http
-        .base_url
-        .as_ref()
-        .map_or("", |url| url.as_str());
     let location = format!("{base_url}/tokens/{}", created.token.id);
     let mut body = TokenBody::new(&caller, &created);
     body.extras = Some(Extras {
@@ -82,7 +80,6 @@ async fn create_token(
     params(("id" = String, Path, description = "The token's id.")),
     responses(
         (status = 200, description = "The token.", body = TokenBody<'_>),
-        (status = 400, description = "The id is not percent-encoded UTF-8.", body = Problem),
         (status = 401, description = "No valid key.", body = Problem),
         (status = 403, description = "The key lacks the permission there.", body = Problem),
         (status = 404, description = "No such token.", body = Problem),
@@ -108,7 +105,6 @@ async fn find_token(
     params(("id" = String, Path, description = "The token's id.")),
     responses(
         (status = 204, description = "The token is gone."),
-        (status = 400, description = "The id is not percent-encoded UTF-8.", body = Problem),
         (status = 401, description = "No valid key.", body = Problem),
         (status = 403, description = "The key lacks the permission there.", body = Problem),
         (status = 404, description = "No such token.", body = Problem),
@@ -265,9 +261,9 @@ impl<'a> TokenBody<'a> {
             id: token.id,
             tenant_id: caller.tenant.uuid,
             kind: token.kind.name(),
-            data: view.data.as_deref(),
+            data: view.shown.data.as_deref(),
             mask,
-            card: view.card.as_ref(),
+            card: view.shown.card.as_ref(),
             containers: [token.container.as_str()],
             metadata: token
                 .metadata

@@ -2,24 +2,28 @@
 
 use cloakroom_crypto::Sensitive;
 use cloakroom_expressions::Mask;
+use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::expiry::{self, Expiry};
-use super::token::{TokenData, record};
+use super::token::{Bound, TokenData};
+use super::view::show;
 use super::{
-    Broken, Error, NewToken, Privacy, Token, TokenKind, TokenView, card, metadata, shelves, store,
+    Broken, Error, NewToken, Privacy, Token, TokenKind, TokenView, card, container_numbers,
+    metadata, store,
 };
 use crate::access::{Container, Permission};
 use crate::caller::Caller;
 use crate::card_numbers::holds_card_number;
-use crate::ids;
 use crate::vault::Vault;
+use crate::{ids, storage};
 
 /// What is kept in clear is searched for card numbers first.
 const NO_CARD_NUMBER: &str = "must not hold a card number: it is kept in clear";
 
 const DATA_BYTES_MAX: usize = 1024 * 1024;
+const MASK_BYTES_MAX: usize = 16 * 1024;
 
 /// A fresh row's version; updates count on from here.
 const FIRST_VERSION: u32 = 1;
@@ -39,36 +43,13 @@ struct Checked {
 ///
 /// Returns once the token is durable, with the data as the caller's grant for creating shows it.
 pub async fn create(vault: &Vault, caller: &Caller, new: NewToken<'_>) -> Result<TokenView, Error> {
-    caller.require_somewhere(Permission::TokenCreate)?;
     let new = check(new, caller).map_err(Error::Invalid)?;
     let transform = caller.require(Permission::TokenCreate, &new.container)?;
 
+    // Everything that can fail comes before the write: after it, the answer must be a success.
+    let shown = show(new.kind, new.mask.as_deref(), &new.data, transform)?;
     let id = new.id.unwrap_or_else(ids::new_uuid);
-    let keys = vault.keys.of(caller.tenant).await?;
-    let bound_to = record(&id, new.kind, &new.container, new.expiry, FIRST_VERSION);
-    let sealed = keys.seal(&bound_to, new.data.expose())?;
-    let row = store::NewRow {
-        id,
-        container: shelves::number_of(vault, caller.tenant, &new.container).await?,
-        kind: new.kind,
-        expiry: new.expiry,
-        created_by: caller.application,
-        sealed: &sealed,
-        mask: new.mask.as_deref(),
-        metadata: new.metadata.as_deref(),
-    };
-    let created_at = match store::insert(&vault.db, caller.tenant, &row).await {
-        Ok(Some(created_at)) => created_at,
-        Ok(None) => {
-            return Err(Error::Invalid(vec![Broken::new(
-                "expires_at",
-                expiry::RULE,
-            )]));
-        }
-        Err(error) if error.is_conflict("token_pkey") => return Err(Error::IdTaken),
-        Err(error) => return Err(error.into()),
-    };
-
+    let created_at = keep(vault, caller, id, &new).await?;
     let token = Token {
         id,
         kind: new.kind,
@@ -82,7 +63,49 @@ pub async fn create(vault: &Vault, caller: &Caller, new: NewToken<'_>) -> Result
         modified_by: None,
         modified_at: None,
     };
-    Ok(TokenView::new(token, &new.data, transform)?)
+    Ok(TokenView { token, shown })
+}
+
+/// Seals and inserts, making room first where an expired token still occupies the id.
+async fn keep(vault: &Vault, caller: &Caller, id: Uuid, new: &Checked) -> Result<Timestamp, Error> {
+    let keys = vault.keys.of(caller.tenant).await?;
+    let bound = Bound {
+        id: &id,
+        kind: new.kind,
+        container: &new.container,
+        expiry: new.expiry,
+        mask: new.mask.as_deref(),
+    };
+    let sealed = keys.seal(&bound.record(FIRST_VERSION), new.data.expose())?;
+    let row = store::NewRow {
+        id,
+        container: container_numbers::number_of(vault, caller.tenant, &new.container).await?,
+        kind: new.kind,
+        expiry: new.expiry,
+        created_by: caller.application,
+        sealed: &sealed,
+        mask: new.mask.as_deref(),
+        metadata: new.metadata.as_deref(),
+    };
+    let mut inserted = store::insert(&vault.db, caller.tenant, &row).await;
+    if is_taken(&inserted) && store::delete_expired(&vault.db, caller.tenant, id).await? {
+        inserted = store::insert(&vault.db, caller.tenant, &row).await;
+    }
+    match inserted {
+        Ok(Some(created_at)) => Ok(created_at),
+        Ok(None) => Err(Error::Invalid(vec![Broken::new(
+            "expires_at",
+            expiry::RULE,
+        )])),
+        Err(_) if is_taken(&inserted) => Err(Error::IdTaken),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_taken<T>(inserted: &Result<T, storage::Error>) -> bool {
+    inserted
+        .as_ref()
+        .is_err_and(|error| error.is_conflict("token_pkey"))
 }
 
 /// Checks every attribute, so that the client learns of all broken rules at once.
@@ -221,6 +244,10 @@ fn settle_privacy(privacy: &Privacy, kind: TokenKind) -> Result<Option<Container
 fn settle_mask(mask: Option<Value>) -> Result<Option<String>, Vec<Broken>> {
     let Some(mask) = mask else { return Ok(None) };
     let text = mask.to_string();
+    if text.len() > MASK_BYTES_MAX {
+        let rule = format!("must be at most {MASK_BYTES_MAX} bytes of JSON");
+        return Err(vec![Broken::new("mask", rule)]);
+    }
     if holds_card_number(&text) {
         return Err(vec![Broken::new("mask", NO_CARD_NUMBER)]);
     }

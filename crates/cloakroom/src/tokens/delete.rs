@@ -1,7 +1,7 @@
 //! Deleting a token for good.
 
 use super::create::parse_id;
-use super::{Error, shelves, store};
+use super::{Error, container_numbers, store};
 use crate::access::Permission;
 use crate::caller::Caller;
 use crate::keys;
@@ -21,7 +21,7 @@ pub async fn delete(vault: &Vault, caller: &Caller, id: &str) -> Result<(), Erro
         let number = store::find_container_number_of_token(&vault.db, caller.tenant, id)
             .await?
             .ok_or(Error::NotFound)?;
-        let container = shelves::container_of(vault, caller.tenant, number)
+        let container = container_numbers::container_of(vault, caller.tenant, number)
             .await?
             .ok_or(keys::Error::Integrity)?;
         caller.require(Permission::TokenDelete, &container)?;

@@ -30,7 +30,7 @@ impl Expiry {
     fn new(at: DateTime, offset: Offset) -> Option<Self> {
         let offset_minutes = i16::try_from(offset.seconds() / 60).ok()?;
         Some(Self {
-            at: round_to_micros(offset.to_timestamp(at).ok()?)?,
+            at: truncate_to_micros(offset.to_timestamp(at).ok()?)?,
             offset_minutes,
         })
     }
@@ -61,8 +61,13 @@ fn parse_american(text: &str) -> Option<Expiry> {
 }
 
 /// The database keeps microseconds, and the instant is authenticated with the data: both must agree.
-fn round_to_micros(at: Timestamp) -> Option<Timestamp> {
-    Timestamp::from_microsecond(at.as_microsecond()).ok()
+///
+/// Whether it lies ahead is for the database to say, but what it cannot even hold is refused here.
+fn truncate_to_micros(at: Timestamp) -> Option<Timestamp> {
+    let micros = at.as_microsecond();
+    (micros > 0)
+        .then(|| Timestamp::from_microsecond(micros).ok())
+        .flatten()
 }
 
 #[cfg(test)]
@@ -91,6 +96,8 @@ mod tests {
             ("8/26/2030 7:23:57 PM", Some("2030-08-26T19:23:57+00:00")),
             ("08/26/2030 12:00:00 AM", Some("2030-08-26T00:00:00+00:00")),
             ("8/26/2030", Some("2030-08-26T00:00:00+00:00")),
+            ("-005000-01-01", None),
+            ("1969-12-31", None),
             ("26/8/2030", None),
             ("tomorrow", None),
             ("", None),

@@ -1,7 +1,8 @@
 //! Finding a token and showing it as the caller may see it.
 
 use super::create::parse_id;
-use super::{Error, Token, TokenKind, TokenView, shelves, store};
+use super::view::show;
+use super::{Error, Token, TokenKind, TokenView, container_numbers, store};
 use crate::access::Permission;
 use crate::caller::Caller;
 use crate::keys;
@@ -14,7 +15,7 @@ pub async fn find(vault: &Vault, caller: &Caller, id: &str) -> Result<TokenView,
     let row = store::find(&vault.db, caller.tenant, id)
         .await?
         .ok_or(Error::NotFound)?;
-    let container = shelves::container_of(vault, caller.tenant, row.container)
+    let container = container_numbers::container_of(vault, caller.tenant, row.container)
         .await?
         .ok_or(keys::Error::Integrity)?;
     let transform = caller.require(Permission::TokenRead, &container)?;
@@ -36,5 +37,6 @@ pub async fn find(vault: &Vault, caller: &Caller, id: &str) -> Result<TokenView,
         .keys
         .open(caller.tenant, &token.record(), &row.sealed)
         .await?;
-    Ok(TokenView::new(token, &data, transform)?)
+    let shown = show(token.kind, token.mask.as_deref(), &data, transform)?;
+    Ok(TokenView { token, shown })
 }

@@ -2,6 +2,7 @@
 
 mod api;
 mod card;
+mod container_numbers;
 mod create;
 mod delete;
 mod expiry;
@@ -9,17 +10,16 @@ mod find;
 mod kind;
 mod members;
 mod metadata;
-mod shelves;
 mod store;
 mod token;
 mod view;
 
 pub use self::api::routes;
+pub use self::container_numbers::ContainerNumbers;
 pub use self::create::create;
 pub use self::delete::delete;
 pub use self::find::find;
 pub use self::kind::TokenKind;
-pub use self::shelves::Shelves;
 pub(crate) use self::store::STATEMENTS;
 pub use self::token::{NewToken, Privacy, Token};
 pub use self::view::TokenView;

@@ -65,6 +65,12 @@ statements! {
           and token_id = $2
           and container_id = $3
         returning true";
+    DELETE_EXPIRED: "tokens::delete_expired" =
+        "delete from token
+        where tenant_id = $1
+          and token_id = $2
+          and expires_at <= now()
+        returning true";
     FIND_CONTAINER_NUMBER: "tokens::find_container_number" =
         "select container_id
         from container
@@ -77,7 +83,7 @@ statements! {
           and container_id = $2";
     INSERT_CONTAINER: "tokens::insert_container" =
         "insert into container (tenant_id, container_id, path)
-        select $1, coalesce(max(container_id), 0) + 1, $2
+        select $1, coalesce(max(container_id), 0) + $3, $2
         from container
         where tenant_id = $1
         on conflict do nothing";
@@ -143,6 +149,12 @@ pub(super) async fn delete(
     Ok(!rows.is_empty())
 }
 
+/// Removes an expired token that still occupies its id; false when there was none.
+pub(super) async fn delete_expired(db: &Db, tenant: TenantId, id: Uuid) -> Result<bool, Error> {
+    let rows = db.write(&DELETE_EXPIRED, &[&tenant.number, &id]).await?;
+    Ok(!rows.is_empty())
+}
+
 pub(super) async fn find_container_number(
     db: &Db,
     tenant: TenantId,
@@ -165,9 +177,14 @@ pub(super) async fn find_container_path(
     Ok(row.map(|row| row.get(0)))
 }
 
-/// Gives a path the next number, unless the path or the number is taken.
-pub(super) async fn insert_container(db: &Db, tenant: TenantId, path: &str) -> Result<(), Error> {
-    db.write(&INSERT_CONTAINER, &[&tenant.number, &path])
+/// Gives a path a number `gap` above the highest, unless the path or the number is taken.
+pub(super) async fn insert_container(
+    db: &Db,
+    tenant: TenantId,
+    path: &str,
+    gap: i32,
+) -> Result<(), Error> {
+    db.write(&INSERT_CONTAINER, &[&tenant.number, &path, &gap])
         .await?;
     Ok(())
 }

@@ -53,29 +53,40 @@ pub(super) type TokenData = Sensitive<Vec<u8>>;
 impl Token {
     /// What the sealed data is bound to: changing any of it by SQL makes the data unreadable.
     pub(super) fn record(&self) -> Record<'_> {
-        record(
-            &self.id,
-            self.kind,
-            &self.container,
-            self.expiry,
-            self.row_version,
-        )
+        let bound = Bound {
+            id: &self.id,
+            kind: self.kind,
+            container: &self.container,
+            expiry: self.expiry,
+            mask: self.mask.as_deref(),
+        };
+        bound.record(self.row_version)
     }
 }
 
-pub(super) fn record<'a>(
-    id: &'a Uuid,
-    kind: TokenKind,
-    container: &Container,
-    expiry: Option<Expiry>,
-    row_version: u32,
-) -> Record<'a> {
-    let expires_at = expiry.map(|expiry| expiry.at.as_microsecond());
-    Record {
-        kind: "token",
-        id: id.as_bytes(),
-        column: "data",
-        row_version,
-        policy: PolicyDigest::new(kind.name(), &[container.as_str()], expires_at),
+/// The clear attributes that decide who sees what of the data, and for how long.
+pub(super) struct Bound<'a> {
+    pub id: &'a Uuid,
+    pub kind: TokenKind,
+    pub container: &'a Container,
+    pub expiry: Option<Expiry>,
+    pub mask: Option<&'a str>,
+}
+
+impl<'a> Bound<'a> {
+    pub(super) fn record(&self, row_version: u32) -> Record<'a> {
+        let expires_at = self.expiry.map(|expiry| expiry.at.as_microsecond());
+        let containers = [self.container.as_str()];
+        let mut policy = PolicyDigest::new(self.kind.name(), &containers, expires_at);
+        if let Some(mask) = self.mask {
+            policy = policy.with("mask", mask);
+        }
+        Record {
+            kind: "token",
+            id: self.id.as_bytes(),
+            column: "data",
+            row_version,
+            policy,
+        }
     }
 }

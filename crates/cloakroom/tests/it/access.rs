@@ -154,8 +154,10 @@ async fn keys_are_kept_only_as_digests() {
         kept.contains(&random[..10]),
         "the look-up part finds the row"
     );
-    assert!(!kept.contains(&random[10..22]));
-    assert!(!kept.contains(&random[23..]));
+    for secret in [&random[10..22], &random[23..]] {
+        assert!(!kept.contains(secret));
+        assert!(!kept.contains(&hex::encode(secret)));
+    }
 }
 
 #[tokio::test]
@@ -234,4 +236,82 @@ async fn tenants_made_at_the_same_moment_get_numbers_of_their_own() {
 
     numbers.sort_unstable();
     assert_eq!(numbers, [1, 2, 3, 4]);
+}
+
+#[tokio::test]
+async fn two_keys_in_one_request_are_none() {
+    let vault = TestVault::start().await;
+    let (one, two) = (creator(&vault).await, creator(&vault).await);
+
+    let client = vault.client_with(Some(&one.key));
+    let request = client
+        .request(http::Method::POST, "/tokens")
+        .header("bt-api-key", &two.key)
+        .header("content-type", "application/json")
+        .body(r#"{"type":"token","data":1}"#);
+
+    assert_eq!(client.send(request).await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn examining_finds_every_row_that_was_changed_by_sql() {
+    let vault = TestVault::start().await;
+    creator(&vault).await;
+    creator(&vault).await;
+    let database = vault.database.connect().await;
+
+    let intact = access::examine(&vault.vault).await.unwrap();
+    let attacks = [
+        (
+            "update application set grants = '{}' where tenant_id = 1",
+            1,
+        ),
+        (
+            "update application_key set expires_at = now() where tenant_id = 1",
+            2,
+        ),
+        // Nothing below a tenant that cannot be trusted is looked at.
+        ("update tenant set name = 'another' where tenant_id = 1", 1),
+    ];
+
+    assert_eq!((intact.rows, intact.altered), (6, vec![]));
+    for (attack, altered) in attacks {
+        assert_eq!(database.execute(attack, &[]).await.unwrap(), 1, "{attack}");
+        let examined = access::examine(&vault.vault).await.unwrap();
+        assert_eq!(
+            examined.altered.len(),
+            altered,
+            "{attack}: {:?}",
+            examined.altered
+        );
+    }
+}
+
+#[tokio::test]
+async fn wrong_secrets_and_unknown_keys_cost_the_same_look_ups() {
+    let vault = TestVault::start().await;
+    let holder = creator(&vault).await;
+    assert_eq!(
+        create_status(&vault, &holder.key).await,
+        StatusCode::CREATED
+    );
+    let wrong = format!("{}{}", &holder.key[..holder.key.len() - 4], "0000");
+
+    // The right key is remembered; a wrong secret must not profit from that.
+    vault
+        .database
+        .connect()
+        .await
+        .execute("drop table application_key", &[])
+        .await
+        .unwrap();
+    let remembered = create_status(&vault, &holder.key).await;
+    let refused = create_status(&vault, &wrong).await;
+
+    assert_eq!(remembered, StatusCode::CREATED);
+    assert_eq!(
+        refused,
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "it was looked up"
+    );
 }

@@ -23,6 +23,7 @@ async fn a_row_changed_by_sql_does_not_open() {
          where token_id = $1",
         "update token set sealed = (select sealed from token where token_id = $2) where token_id = $1",
         "update token set sealed = substr(sealed, 1, 20) where token_id = $1 or $2::uuid is null",
+        "update token set mask = '\"{{ data }}\"' where token_id = $1 or $2::uuid is null",
         "update token set sealed = ''::bytea where token_id = $1 or $2::uuid is null",
         "update token set sealed = set_byte(sealed, 0, 2) where token_id = $1 or $2::uuid is null",
         "update token set sealed = set_byte(sealed, 5, 9) where token_id = $1 or $2::uuid is null",
@@ -236,4 +237,95 @@ async fn unwrapped_keys_are_forgotten_in_time() {
 
     assert_eq!(remembered.status, StatusCode::OK);
     assert_eq!(forgotten.body["code"], "missing_key", "{}", forgotten.body);
+}
+
+#[tokio::test]
+async fn lost_system_keys_are_not_replaced_under_existing_tenants() {
+    let vault = TestVault::start().await;
+    vault.tenant().await;
+    let database = vault.database.connect().await;
+    database
+        .execute("delete from system_key", &[])
+        .await
+        .unwrap();
+
+    let opened = Vault::open(vault.configuration())
+        .await
+        .err()
+        .unwrap()
+        .to_string();
+    let initialized = Vault::open_or_initialize(vault.configuration())
+        .await
+        .err()
+        .unwrap()
+        .to_string();
+
+    assert!(opened.contains("no keys yet"), "{opened}");
+    assert!(
+        initialized.contains("restore them from a backup"),
+        "{initialized}"
+    );
+    let kept = database
+        .query_one("select count(*) from system_key", &[])
+        .await
+        .unwrap();
+    assert_eq!(kept.get::<_, i64>(0), 0);
+}
+
+#[tokio::test]
+async fn opening_an_empty_vault_changes_nothing() {
+    let vault = TestVault::start().await;
+    let mut config = vault.configuration();
+    let empty = crate::support::TestDatabase::create().await;
+    config.database.url = Some(cloakroom::config::Secret::new(&empty.url));
+
+    let error = Vault::open(config).await.err().unwrap().to_string();
+
+    assert!(error.contains("`cloakroom tenant create`"), "{error}");
+    let count = "select (select count(*) from vault) + (select count(*) from system_key)";
+    let kept = empty.connect().await.query_one(count, &[]).await.unwrap();
+    assert_eq!(kept.get::<_, i64>(0), 0);
+}
+
+#[tokio::test]
+async fn requests_that_miss_a_key_together_wait_once() {
+    use std::time::{Duration, Instant};
+    let vault = TestVault::start_with(crate::support::TestDatabase::create().await, |config| {
+        config.database.read_deadline = Duration::from_millis(500);
+    })
+    .await;
+    let client = vault.revealing_client().await;
+    // The caller is remembered; the tenant's keys were not needed yet.
+    client
+        .get("/tokens/c06d0789-0a38-40be-b7cc-c28a718f76f1")
+        .await;
+    let mut locker = vault.database.connect().await;
+    let lock = locker.transaction().await.unwrap();
+    lock.execute("lock table tenant_key in access exclusive mode", &[])
+        .await
+        .unwrap();
+
+    let started = Instant::now();
+    let mut waiting = tokio::task::JoinSet::new();
+    for _ in 0..6 {
+        let client = client.clone();
+        waiting.spawn(async move {
+            client
+                .post("/tokens", json!({"type": "token", "data": 1}))
+                .await
+                .status
+        });
+    }
+    let statuses = waiting.join_all().await;
+
+    assert!(
+        statuses
+            .iter()
+            .all(|status| *status == StatusCode::SERVICE_UNAVAILABLE)
+    );
+    assert!(
+        started.elapsed() < Duration::from_millis(1_400),
+        "{:?}",
+        started.elapsed()
+    );
 }

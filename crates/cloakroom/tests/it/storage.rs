@@ -51,6 +51,7 @@ async fn statements_that_keep_tenants_apart_name_the_tenant() {
         "access::list_tenants",
         "access::next_tenant_number",
         "keys::bind_environment",
+        "keys::any_tenant_keys",
         "keys::find_environment",
         "keys::insert_system_key",
         "keys::list_system_keys",
@@ -83,7 +84,7 @@ async fn a_vault_does_not_open_without_its_migrations() {
     assert!(refused.contains("run `cloakroom migrate`"), "{refused}");
     assert_eq!(applied.len(), storage::MIGRATIONS.len());
     assert!(again.is_empty());
-    assert!(Vault::open(config).await.is_ok());
+    assert!(Vault::open_or_initialize(config).await.is_ok());
 }
 
 #[tokio::test]
@@ -239,4 +240,120 @@ async fn an_absent_database_is_said_to_be_absent() {
     );
     assert_eq!(answer.body["code"], "database_unavailable");
     assert_eq!(answer.header("retry-after"), "1");
+}
+
+#[tokio::test]
+async fn a_write_that_its_caller_left_blocks_nobody_else() {
+    let vault = TestVault::start_with(TestDatabase::create().await, |config| {
+        config.database.max_connections = 2;
+        config.database.acquire_timeout = Duration::from_secs(2);
+    })
+    .await;
+    let client = vault.revealing_client().await;
+    let id = client
+        .post("/tokens", json!({"type": "token", "data": 1}))
+        .await
+        .id();
+    let mut locker = vault.database.connect().await;
+    let lock = locker.transaction().await.unwrap();
+    lock.execute("lock table token in exclusive mode", &[])
+        .await
+        .unwrap();
+
+    // More impatient writers than there are connections.
+    for _ in 0..4 {
+        let write = client.post("/tokens", json!({"type": "token", "data": 2}));
+        let left = tokio::time::timeout(Duration::from_millis(200), write).await;
+        assert!(left.is_err(), "the lock did not hold the write");
+    }
+    let started = Instant::now();
+    let found = client.get(&format!("/tokens/{id}")).await;
+
+    assert_eq!(found.status, StatusCode::OK, "{}", found.body);
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_takes_no_writes_is_called_unavailable() {
+    let vault = TestVault::start().await;
+    let client = vault.revealing_client().await;
+    client
+        .post("/tokens", json!({"type": "token", "data": 1}))
+        .await;
+    let admin = vault.database.connect().await;
+    let name: String = admin
+        .query_one("select current_database()", &[])
+        .await
+        .unwrap()
+        .get(0);
+    let demote = format!("alter database {name} set default_transaction_read_only = on");
+    admin.batch_execute(&demote).await.unwrap();
+    let cut = "select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'cloakroom' and datname = current_database()";
+    admin.batch_execute(cut).await.unwrap();
+
+    // Once the node has noticed its lost connections, new ones are refused: they cannot write.
+    let deadline = Instant::now() + Duration::from_secs(5);
+    loop {
+        let answer = client
+            .post("/tokens", json!({"type": "token", "data": 1}))
+            .await;
+        assert_eq!(
+            answer.status,
+            StatusCode::SERVICE_UNAVAILABLE,
+            "{}",
+            answer.body
+        );
+        if answer.body["code"] == "database_unavailable" {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_stands_still_makes_a_node_unready() {
+    let server = TestServer::start().await;
+    let database = TestDatabase::on(&server.postgres.url()).await;
+    let vault = TestVault::start_with(database, |config| {
+        config.database.read_deadline = Duration::from_millis(500);
+        config.database.acquire_timeout = Duration::from_millis(500);
+    })
+    .await;
+    let readiness = cloakroom::admin::Readiness::new(cloakroom::jobs::CHECKS);
+    let _jobs = cloakroom::jobs::start(&vault.vault, &readiness);
+    let wait_for = async |ready: bool| {
+        let deadline = Instant::now() + Duration::from_secs(15);
+        while readiness.snapshot().is_ready() != ready {
+            assert!(Instant::now() < deadline, "never became ready = {ready}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    wait_for(true).await;
+
+    signal_postgres(&server, "STOP");
+    wait_for(false).await;
+    signal_postgres(&server, "CONT");
+    wait_for(true).await;
+}
+
+/// Signals the server and every process that it started.
+fn signal_postgres(server: &TestServer, signal: &str) {
+    let pid = server.postgres.pid().to_string();
+    let children = std::process::Command::new("pgrep")
+        .args(["-P", &pid])
+        .output()
+        .unwrap();
+    let children = String::from_utf8(children.stdout).unwrap();
+    for pid in children.split_whitespace().chain([pid.as_str()]) {
+        let sent = std::process::Command::new("kill")
+            .args(["-s", signal, pid])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
 }

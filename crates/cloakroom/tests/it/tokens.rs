@@ -35,10 +35,8 @@ async fn a_new_card_answers_masked_under_plain_permissions() {
         answer.header("content-type"),
         "application/json; charset=utf-8"
     );
-    assert_eq!(
-        answer.header("location"),
-        format!("/tokens/{}", answer.id())
-    );
+    let location = format!("{}/tokens/{}", vault.base_url, answer.id());
+    assert_eq!(answer.header("location"), location);
     assert_eq!(answer.body["tenant_id"], tenant.id.uuid.to_string());
     let told = answer.told(&["id", "tenant_id", "created_by", "created_at"]);
     insta::assert_snapshot!(told, @r#"
@@ -301,6 +299,7 @@ async fn an_expiring_token_tells_when_and_then_is_gone() {
 
     let american = create("8/26/2030 7:23:57 PM -07:00").await;
     let past = create("2020-01-01T00:00:00Z").await;
+    let ancient = create("-005000-01-01").await;
     let nonsense = create("soon").await;
     let soon = std::time::SystemTime::now() + Duration::from_millis(1500);
     let soon = jiff::Timestamp::try_from(soon).unwrap();
@@ -312,6 +311,7 @@ async fn an_expiring_token_tells_when_and_then_is_gone() {
     let found = client.get(&format!("/tokens/{}", american.id())).await;
     assert_eq!(found.body["expires_at"], "2030-08-26T19:23:57-07:00");
     assert_eq!(past.refused(), ["expires_at"]);
+    assert_eq!(ancient.refused(), ["expires_at"]);
     assert_eq!(nonsense.refused(), ["expires_at"]);
     assert_eq!(before.status, StatusCode::OK);
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
@@ -323,6 +323,13 @@ async fn an_expiring_token_tells_when_and_then_is_gone() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(client.delete(&path).await.status, StatusCode::NOT_FOUND);
+    // Its id is free again, although its row may not have been swept yet.
+    let again = json!({"id": brief.id(), "type": "token", "data": "again"});
+    assert_eq!(
+        client.post("/tokens", again).await.status,
+        StatusCode::CREATED
+    );
+    assert_eq!(client.get(&path).await.body["data"], "again");
 }
 
 #[tokio::test]
@@ -532,14 +539,14 @@ async fn many_tokens_first_using_a_container_at_once_share_it() {
     let create = |n: usize| {
         let client = client.clone();
         async move {
-            let container = format!("/fresh/{}/", n % 4);
+            let container = format!("/fresh/{}/", n % 32);
             let new = json!({"type": "token", "data": n, "containers": [container]});
             client.post("/tokens", new).await.status
         }
     };
 
     let mut creating = tokio::task::JoinSet::new();
-    (0..32).for_each(|n| {
+    (0..64).for_each(|n| {
         creating.spawn(create(n));
     });
     let statuses = creating.join_all().await;
@@ -556,5 +563,23 @@ async fn many_tokens_first_using_a_container_at_once_share_it() {
         )
         .await
         .unwrap();
-    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (4, 4));
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (32, 32));
+}
+
+#[tokio::test]
+async fn a_mask_has_a_size() {
+    let vault = TestVault::start().await;
+    let client = vault.revealing_client().await;
+    let create = async |leaves: usize| {
+        let mask = vec!["{{ data | reveal_last: 4 }}"; leaves];
+        client
+            .post(
+                "/tokens",
+                json!({"type": "token", "data": "x", "mask": mask}),
+            )
+            .await
+    };
+
+    assert_eq!(create(500).await.status, StatusCode::CREATED);
+    assert_eq!(create(600).await.refused(), ["mask"]);
 }

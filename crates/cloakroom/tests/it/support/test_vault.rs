@@ -45,7 +45,7 @@ impl TestVault {
         keys::create_file(&folder.path().join("root.key")).unwrap();
         let mut config = configuration(&folder, &database);
         change(&mut config);
-        let vault = Vault::open(config).await.unwrap();
+        let vault = Vault::open_or_initialize(config).await.unwrap();
         let (base_url, serving) = serve(&vault).await;
         Self {
             vault,

@@ -1,5 +1,6 @@
 //! Containers as small numbers: rows and indexes repeat them, so paths are kept once.
 
+use cloakroom_crypto::random_bytes;
 use moka::future::Cache;
 
 use super::store;
@@ -13,12 +14,12 @@ const REMEMBERED_MAX: u64 = 100_000;
 const ATTEMPTS: usize = 10;
 
 /// What this node remembers of containers. They are never removed, so it never goes stale.
-pub struct Shelves {
+pub struct ContainerNumbers {
     numbers: Cache<(i32, Container), i32>,
     containers: Cache<(i32, i32), Container>,
 }
 
-impl Default for Shelves {
+impl Default for ContainerNumbers {
     fn default() -> Self {
         Self {
             numbers: Cache::new(REMEMBERED_MAX),
@@ -34,21 +35,39 @@ pub(super) async fn number_of(
     container: &Container,
 ) -> Result<i32, storage::Error> {
     let key = (tenant.number, container.clone());
-    if let Some(number) = vault.shelves.numbers.get(&key).await {
+    if let Some(number) = vault.container_numbers.numbers.get(&key).await {
         return Ok(number);
     }
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
         let known = store::find_container_number(&vault.db, tenant, container.as_str()).await?;
         if let Some(number) = known {
-            vault.shelves.numbers.insert(key, number).await;
+            vault.container_numbers.numbers.insert(key, number).await;
             return Ok(number);
         }
-        // Loses against a container that takes the same number meanwhile, and tries again.
-        store::insert_container(&vault.db, tenant, container.as_str()).await?;
+        let gap = gap(attempt);
+        match store::insert_container(&vault.db, tenant, container.as_str(), gap).await {
+            Ok(()) => {}
+            // The container may exist now or not; the token that was asked for does not.
+            Err(storage::Error::OutcomeUnknown(statement)) => {
+                return Err(storage::Error::TooSlow(statement));
+            }
+            Err(error) => return Err(error),
+        }
     }
     Err(storage::Error::Unavailable(
         "no number became free for a container".into(),
     ))
+}
+
+/// How far above the highest number to try: at once first, and further apart after each collision
+/// with others that make containers at the same moment.
+fn gap(attempt: usize) -> i32 {
+    let [random] = random_bytes::<1>();
+    if attempt == 0 {
+        1
+    } else {
+        1 + i32::from(random) % (8 << attempt.min(8))
+    }
 }
 
 /// The container behind a number that a row holds.
@@ -58,7 +77,7 @@ pub(super) async fn container_of(
     number: i32,
 ) -> Result<Option<Container>, storage::Error> {
     let key = (tenant.number, number);
-    if let Some(container) = vault.shelves.containers.get(&key).await {
+    if let Some(container) = vault.container_numbers.containers.get(&key).await {
         return Ok(Some(container));
     }
     let Some(path) = store::find_container_path(&vault.db, tenant, number).await? else {
@@ -66,7 +85,7 @@ pub(super) async fn container_of(
     };
     let container = Container::known(&path);
     vault
-        .shelves
+        .container_numbers
         .containers
         .insert(key, container.clone())
         .await;

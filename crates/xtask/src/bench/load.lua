@@ -1,0 +1,57 @@
+-- What wrk asks for: existing tokens in random order, or new cards with a number each.
+
+local next_number = tonumber(os.getenv("BENCH_FIRST_NUMBER"))
+local ids_file = os.getenv("BENCH_IDS")
+local gets = {}
+local head, tail
+
+-- Sixteen digits that end in the right check digit.
+local function card_number()
+  next_number = next_number + 1
+  local digits = string.format("4%014.0f", next_number)
+  local sum = 0
+  for at = 1, 15 do
+    local digit = digits:byte(at) - 48
+    if at % 2 == 1 then
+      digit = digit * 2
+      if digit > 9 then digit = digit - 9 end
+    end
+    sum = sum + digit
+  end
+  return digits .. (10 - sum % 10) % 10
+end
+
+function init()
+  wrk.headers["BT-API-KEY"] = os.getenv("BENCH_KEY")
+  if ids_file then
+    math.randomseed(os.time())
+    for id in io.lines(ids_file) do
+      gets[#gets + 1] = wrk.format("GET", "/tokens/" .. id)
+    end
+    return
+  end
+  -- All requests are equally long, so that one head serves them all.
+  wrk.headers["Content-Type"] = "application/json"
+  local mark = string.rep("#", 16)
+  local body = '{"type":"card","data":{"number":"' .. mark
+    .. '","expiration_month":12,"expiration_year":2035}}'
+  local whole = wrk.format("POST", "/tokens", nil, body)
+  local from, to = whole:find(mark, 1, true)
+  head, tail = whole:sub(1, from - 1), whole:sub(to + 1)
+end
+
+function request()
+  if ids_file then
+    return gets[math.random(#gets)]
+  end
+  return head .. card_number() .. tail
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    '{"requests":%d,"duration_us":%d,"p50_us":%d,"p99_us":%d,"errors":%d}\n',
+    summary.requests, summary.duration,
+    latency:percentile(50), latency:percentile(99),
+    errors.connect + errors.read + errors.write + errors.status + errors.timeout))
+end

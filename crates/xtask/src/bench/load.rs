@@ -1,0 +1,173 @@
+//! Load over HTTP: wrk, told by a script what to ask for.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use tokio::process::Command;
+
+use super::command::capture;
+use super::node::Node;
+use super::vault::Keys;
+
+const SCRIPT: &str = include_str!("load.lua");
+
+/// No run makes as many requests, so no two runs use the same card number.
+const NUMBERS_PER_RUN: u64 = 1_000_000_000;
+
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub(super) enum Operation {
+    #[serde(rename = "create")]
+    Create,
+    #[serde(rename = "get masked")]
+    GetMasked,
+    #[serde(rename = "get revealed")]
+    GetRevealed,
+}
+
+impl Operation {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::GetMasked => "get masked",
+            Self::GetRevealed => "get revealed",
+        }
+    }
+}
+
+/// What one run of wrk saw, and what it cost the node.
+#[derive(Debug, Deserialize, PartialEq)]
+pub(super) struct Outcome {
+    pub(super) requests: u64,
+    duration_us: f64,
+    pub(super) p50_us: f64,
+    pub(super) p99_us: f64,
+    /// Connections refused or broken, time-outs, and answers with a status of 400 or more.
+    errors: u64,
+    #[serde(skip)]
+    pub(super) cpu_time: Duration,
+}
+
+impl Outcome {
+    pub(super) fn requests_per_s(&self) -> f64 {
+        self.requests as f64 / (self.duration_us / 1e6)
+    }
+
+    pub(super) fn cpu_us_per_request(&self) -> f64 {
+        self.cpu_time.as_secs_f64() * 1e6 / self.requests as f64
+    }
+}
+
+pub(super) struct Load {
+    pub(super) address: String,
+    pub(super) keys: Keys,
+    pub(super) first_id: String,
+    script: PathBuf,
+    ids: PathBuf,
+    runs: Cell<u64>,
+}
+
+impl Load {
+    pub(super) fn new(node: &Node, keys: Keys, folder: &Path) -> Result<Self> {
+        let script = folder.join("load.lua");
+        std::fs::write(&script, SCRIPT)?;
+        Ok(Self {
+            address: node.address.clone(),
+            keys,
+            first_id: String::new(),
+            script,
+            ids: folder.join("ids"),
+            runs: Cell::new(0),
+        })
+    }
+
+    /// Names the tokens that gets ask for, one id per line.
+    pub(super) fn choose_from(&mut self, ids: &str) -> Result<()> {
+        let first = ids.lines().next().context("there are no tokens")?;
+        self.first_id = first.to_owned();
+        Ok(std::fs::write(&self.ids, ids)?)
+    }
+
+    pub(super) async fn run(
+        &self,
+        operation: Operation,
+        connections: u32,
+        seconds: u32,
+    ) -> Result<Outcome> {
+        let first_number = self.runs.get() * NUMBERS_PER_RUN;
+        self.runs.set(self.runs.get() + 1);
+        let mut wrk = Command::new("wrk");
+        wrk.arg("--threads=1")
+            .arg(format!("--connections={connections}"))
+            .arg(format!("--duration={seconds}s"))
+            .arg("--script")
+            .arg(&self.script)
+            .arg(format!("http://{}", self.address))
+            .env("BENCH_KEY", self.keys.of(operation))
+            .env("BENCH_FIRST_NUMBER", first_number.to_string());
+        if operation != Operation::Create {
+            wrk.env("BENCH_IDS", &self.ids);
+        }
+        parse(&capture(wrk).await?)
+    }
+}
+
+/// The script's line in wrk's report, provided that every request went well.
+fn parse(report: &str) -> Result<Outcome> {
+    let line = report
+        .lines()
+        .find(|line| line.starts_with('{'))
+        .with_context(|| format!("wrk tells no result:\n{report}"))?;
+    let outcome: Outcome = serde_json::from_str(line).with_context(|| line.to_owned())?;
+    ensure!(outcome.errors == 0, "requests failed:\n{report}");
+    ensure!(
+        outcome.requests > 0,
+        "not one request was answered:\n{report}"
+    );
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = r#"Running 2s test @ http://127.0.0.1:8080
+  1 threads and 16 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     1.11ms    0.40ms  12.61ms   89.01%
+Requests/sec:  14261.36
+{"requests":28600,"duration_us":2002300,"p50_us":1050,"p99_us":2310,"errors":0}
+"#;
+
+    #[test]
+    fn the_result_is_read_from_its_line() {
+        let outcome = parse(REPORT).unwrap();
+
+        assert_eq!(outcome.requests, 28600);
+        assert_eq!(outcome.requests_per_s().round(), 14284.0);
+        assert_eq!((outcome.p50_us, outcome.p99_us), (1050.0, 2310.0));
+    }
+
+    #[test]
+    fn failures_and_silence_are_refused() {
+        let cases = [
+            REPORT.replace("\"errors\":0", "\"errors\":1"),
+            REPORT.replace("28600", "0"),
+            REPORT.replace("\"p99_us\":2310,", ""),
+            "Running 2s test\n".to_owned(),
+        ];
+        for report in cases {
+            assert!(parse(&report).is_err(), "{report}");
+        }
+    }
+
+    #[test]
+    fn cpu_time_is_shared_by_the_requests() {
+        let mut outcome = parse(REPORT).unwrap();
+        outcome.cpu_time = Duration::from_millis(2860);
+
+        assert_eq!(outcome.cpu_us_per_request().round(), 100.0);
+    }
+}

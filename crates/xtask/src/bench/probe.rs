@@ -1,0 +1,40 @@
+//! Single requests: whether the node is ready, and whether the keys see what they should.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::load::{Load, Operation};
+
+/// Asks once and answers the body, provided that it went well.
+pub(super) async fn get(address: &str, path: &str, key: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nBT-API-KEY: {key}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("no answer")?;
+    ensure!(head.starts_with("HTTP/1.1 200 "), "{path}: {answer}");
+    Ok(body.to_owned())
+}
+
+/// Makes sure that one key gets a masked card number and the other the whole one.
+pub(super) async fn views_differ(load: &Load) -> Result<()> {
+    let masked = card_number(load, Operation::GetMasked).await?;
+    let revealed = card_number(load, Operation::GetRevealed).await?;
+    let is_whole = |number: &str| number.len() == 16 && number.bytes().all(|b| b.is_ascii_digit());
+    ensure!(!is_whole(&masked), "the masked number is not masked");
+    ensure!(is_whole(&revealed), "the revealed number is not whole");
+    Ok(())
+}
+
+async fn card_number(load: &Load, operation: Operation) -> Result<String> {
+    let path = format!("/tokens/{}", load.first_id);
+    let body = get(&load.address, &path, load.keys.of(operation)).await?;
+    let token: Value = serde_json::from_str(&body).context("a token that is no JSON")?;
+    let number = token.pointer("/data/number").and_then(Value::as_str);
+    Ok(number.context("a card without a number")?.to_owned())
+}

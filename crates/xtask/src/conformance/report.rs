@@ -1,0 +1,102 @@
+//! What the suites tried and how it went: one JSON line for each attempt.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use serde::Deserialize;
+
+pub(super) struct Report {
+    rows: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    sdk: String,
+    method: String,
+    tried: String,
+    result: Outcome,
+}
+
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+enum Outcome {
+    #[serde(rename = "ok")]
+    Well,
+    #[serde(rename = "FAILED")]
+    Failed,
+}
+
+impl Report {
+    pub(super) fn read(file: &Path) -> Result<Self> {
+        let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+        Self::parse(&text).with_context(|| file.display().to_string())
+    }
+
+    /// Rows of one method stand together; files of one suite may have been run side by side.
+    fn parse(text: &str) -> Result<Self> {
+        let rows: serde_json::Result<Vec<Row>> = text.lines().map(serde_json::from_str).collect();
+        let mut rows = rows?;
+        rows.sort_by(|a, b| a.method.cmp(&b.method));
+        Ok(Self { rows })
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(super) fn failed(&self) -> usize {
+        let is_failed = |row: &&Row| row.result == Outcome::Failed;
+        self.rows.iter().filter(is_failed).count()
+    }
+}
+
+pub(super) fn table<'a>(reports: impl Iterator<Item = &'a Report>) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_header(["SDK", "method", "tried", "result"]);
+    for row in reports.flat_map(|report| &report.rows) {
+        let result = match row.result {
+            Outcome::Well => "ok",
+            Outcome::Failed => "FAILED",
+        };
+        table.add_row([&row.sdk, &row.method, &row.tried, result]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINES: &str = r#"{"sdk":"node 1","method":"tokens.get","tried":"a","result":"ok"}
+{"sdk":"node 1","method":"tokens.create","tried":"b","result":"FAILED"}
+{"sdk":"node 1","method":"tokens.create","tried":"a","result":"ok"}
+"#;
+
+    #[test]
+    fn rows_are_counted_and_shown_by_method() {
+        let report = Report::parse(LINES).unwrap();
+
+        assert_eq!((report.count(), report.failed()), (3, 1));
+        let text = table([&report].into_iter()).to_string();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        assert_eq!(
+            lines,
+            [
+                "SDK     method         tried  result",
+                "node 1  tokens.create  b      FAILED",
+                "node 1  tokens.create  a      ok",
+                "node 1  tokens.get     a      ok",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_result_that_is_neither_is_an_error() {
+        assert!(Report::parse(&LINES.replace("FAILED", "skipped")).is_err());
+        assert!(Report::parse("").is_ok_and(|report| report.count() == 0));
+    }
+}

@@ -1,0 +1,71 @@
+//! Developer tasks: `cargo xtask <command>`; `cargo xtask check` is all of them in order.
+#![expect(
+    clippy::print_stdout,
+    reason = "telling the developer what happens is its job"
+)]
+#![expect(
+    clippy::print_stderr,
+    reason = "telling the developer what failed is its job"
+)]
+
+mod bench;
+mod check;
+mod conformance;
+mod deny;
+mod generate;
+mod packages;
+mod process;
+mod services;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Developer tasks of Cloakroom",
+    max_term_width = 100
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run everything that a change must pass, in order
+    Check(check::Arguments),
+    /// Start and stop a private PostgreSQL and Redis
+    #[command(subcommand)]
+    Services(services::Command),
+    /// Check layout, dependencies between rooms, sizes and names of the sources
+    Tidy,
+    /// Check licences, sources, banned and duplicate crates against deny.toml
+    Deny,
+    /// Write the files that are generated from the code
+    Generate(generate::Arguments),
+    /// Run the clients that the service must stay compatible with
+    Conformance(conformance::Arguments),
+    /// Measure the service against the bare engine
+    Bench(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.command {
+        Command::Check(arguments) => check::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Services(command) => services::run(command),
+        Command::Tidy => tidy::run().map(|()| ExitCode::SUCCESS),
+        Command::Deny => deny::run().map(|()| ExitCode::SUCCESS),
+        Command::Generate(arguments) => generate::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Conformance(arguments) => conformance::run(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Bench(arguments) => bench::run(arguments).map(|()| ExitCode::SUCCESS),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

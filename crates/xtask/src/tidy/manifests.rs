@@ -1,0 +1,107 @@
+//! What the crates' manifests may name: ciphers in one crate only, and nothing unused.
+
+use toml::Table;
+
+use super::Violation;
+use super::code::find_word;
+use super::tree::{File, Tree};
+
+const CRYPTO: &str = "crates/cloakroom-crypto";
+
+/// rustls is not among them: it is TLS, and brings its own provider.
+const CIPHER_CRATES: [&str; 29] = [
+    "aes",
+    "aes-gcm",
+    "aes-gcm-siv",
+    "argon2",
+    "aws-lc-rs",
+    "aws-lc-sys",
+    "bcrypt",
+    "blake3",
+    "chacha20poly1305",
+    "cipher",
+    "curve25519-dalek",
+    "ed25519-dalek",
+    "getrandom",
+    "hkdf",
+    "hmac",
+    "josekit",
+    "jsonwebtoken",
+    "openssl",
+    "orion",
+    "p256",
+    "p384",
+    "rand",
+    "ring",
+    "rsa",
+    "sha1",
+    "sha2",
+    "sha3",
+    "sodiumoxide",
+    "x25519-dalek",
+];
+
+/// Named for their features alone: another crate uses them.
+const FEATURES_ONLY: [&str; 0] = [];
+
+pub(super) fn check(tree: &Tree) -> Vec<Violation> {
+    tree.files
+        .iter()
+        .filter(|file| file.path.starts_with("crates") && file.path.ends_with("Cargo.toml"))
+        .flat_map(|manifest| check_manifest(tree, manifest))
+        .collect()
+}
+
+fn check_manifest(tree: &Tree, manifest: &File) -> Vec<Violation> {
+    let violation = |name: &str, rule, advice: String| Violation {
+        path: manifest.path.clone(),
+        line: line_of(&manifest.text, name),
+        rule,
+        advice,
+    };
+    let table: Table = match manifest.text.parse() {
+        Ok(table) => table,
+        Err(_) => {
+            return vec![violation(
+                "",
+                "manifest",
+                "write it as TOML that cargo reads".to_owned(),
+            )];
+        }
+    };
+    let mut found = Vec::new();
+    for name in dependencies(&table) {
+        if CIPHER_CRATES.contains(&name.as_str()) && !manifest.path.starts_with(CRYPTO) {
+            let advice = format!("use cloakroom-crypto, which alone may depend on `{name}`");
+            found.push(violation(&name, "cipher-crate", advice));
+        }
+        if !FEATURES_ONLY.contains(&name.as_str()) && !is_used(tree, manifest, &name) {
+            let advice = format!("remove `{name}`: no source of the crate names it");
+            found.push(violation(&name, "unused-crate", advice));
+        }
+    }
+    found
+}
+
+fn dependencies(table: &Table) -> Vec<String> {
+    ["dependencies", "dev-dependencies", "build-dependencies"]
+        .iter()
+        .filter_map(|section| table.get(*section)?.as_table())
+        .flat_map(|section| section.keys().cloned())
+        .collect()
+}
+
+fn is_used(tree: &Tree, manifest: &File, name: &str) -> bool {
+    let Some(folder) = manifest.path.parent().and_then(|folder| folder.to_str()) else {
+        return true;
+    };
+    let word = name.replace('-', "_");
+    tree.rust(folder)
+        .any(|file| !find_word(&file.text, &word).is_empty())
+}
+
+fn line_of(text: &str, name: &str) -> usize {
+    text.lines()
+        .position(|line| line.starts_with(name))
+        .map_or(1, |line| line + 1)
+}

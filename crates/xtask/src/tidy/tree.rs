@@ -1,0 +1,85 @@
+//! The source tree as the checks see it: every file's path, and the text of those worth reading.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// Folders that hold nothing written by hand.
+const SKIPPED: [&str; 8] = [
+    ".git",
+    "target",
+    "scratch",
+    "node_modules",
+    ".venv",
+    "__pycache__",
+    "dist",
+    "snapshots",
+];
+const READ: [&str; 12] = [
+    "rs", "toml", "sql", "ts", "tsx", "js", "mjs", "py", "sh", "css", "html", "yml",
+];
+
+pub(super) struct Tree {
+    pub(super) files: Vec<File>,
+}
+
+pub(super) struct File {
+    /// Relative to the root.
+    pub(super) path: PathBuf,
+    /// Empty for files of kinds that no check reads.
+    pub(super) text: String,
+}
+
+impl Tree {
+    pub(super) fn read(root: &Path) -> Result<Self> {
+        let mut files = Vec::new();
+        let mut folders = vec![root.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    if !SKIPPED.iter().any(|name| path.ends_with(name)) {
+                        folders.push(path);
+                    }
+                    continue;
+                }
+                let is_read = path
+                    .extension()
+                    .is_some_and(|kind| READ.iter().any(|k| kind == *k));
+                let text = if is_read {
+                    std::fs::read(&path)?
+                } else {
+                    Vec::new()
+                };
+                let text = String::from_utf8_lossy(&text).into_owned();
+                files.push(File {
+                    path: path.strip_prefix(root)?.to_owned(),
+                    text,
+                });
+            }
+        }
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Self { files })
+    }
+
+    /// The Rust files below `folder`.
+    pub(super) fn rust(&self, folder: &str) -> impl Iterator<Item = &File> {
+        self.files
+            .iter()
+            .filter(move |file| file.is_rust() && file.path.starts_with(folder))
+    }
+}
+
+impl File {
+    pub(super) fn is_rust(&self) -> bool {
+        self.path.extension().is_some_and(|kind| kind == "rs")
+    }
+
+    /// Whether the whole file is made of tests.
+    pub(super) fn is_test(&self) -> bool {
+        self.path
+            .iter()
+            .any(|part| part == "tests" || part == "benches" || part == "fuzz")
+            || self.path.file_name().is_some_and(|name| name == "tests.rs")
+    }
+}
