@@ -1,5 +1,7 @@
 //! The server: accepts connections, bounds what each may cost, and lets go of them gently.
 
+mod strict_heads;
+
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -28,6 +30,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::{self, ServerConfig, crypto::aws_lc_rs, version};
 use tower::Service as _;
 
+use self::strict_heads::StrictHeads;
 use crate::api::ApiError;
 use crate::config::{Config, Http};
 
@@ -199,7 +202,7 @@ impl Door {
         };
         let connection = self
             .protocols
-            .serve_connection(TokioIo::new(io), service)
+            .serve_connection(TokioIo::new(StrictHeads::new(io)), service)
             .into_owned();
         let mut connection = pin!(watcher.watch(connection));
 
