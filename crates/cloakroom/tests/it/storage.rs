@@ -335,10 +335,26 @@ async fn a_database_that_stands_still_makes_a_node_unready() {
     };
     wait_for(true).await;
 
-    signal_postgres(&server, "STOP");
+    let standing = StandingStill::make(&server);
     wait_for(false).await;
-    signal_postgres(&server, "CONT");
+    drop(standing);
     wait_for(true).await;
+}
+
+/// A server that does nothing until this is dropped, which a failing test does, too.
+struct StandingStill<'a>(&'a TestServer);
+
+impl<'a> StandingStill<'a> {
+    fn make(server: &'a TestServer) -> Self {
+        signal_postgres(server, "STOP");
+        Self(server)
+    }
+}
+
+impl Drop for StandingStill<'_> {
+    fn drop(&mut self) {
+        signal_postgres(self.0, "CONT");
+    }
 }
 
 /// Signals the server and every process that it started.
