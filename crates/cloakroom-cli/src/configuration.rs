@@ -33,9 +33,12 @@ fn check(path: Option<&Path>) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    let findings = config.check();
-    for finding in &findings {
+    for finding in config.check() {
         say!("warning: {finding}");
+    }
+    if config.database.url.is_none() || config.root_key.file.is_none() {
+        say!("the configuration is well formed, but a node cannot start with it yet");
+        return Ok(ExitCode::FAILURE);
     }
     say!("the configuration can be used");
     Ok(ExitCode::SUCCESS)

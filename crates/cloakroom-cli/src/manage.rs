@@ -25,10 +25,11 @@ pub(crate) enum RootKeyCommand {
 pub(crate) enum TenantCommand {
     /// Make a tenant and its keys
     Create {
+        /// A name for people
         #[arg(long)]
         name: String,
         /// Whether its data is real
-        #[arg(long = "type", value_enum)]
+        #[arg(long = "type", value_enum, value_name = "TYPE")]
         kind: TenantType,
     },
     /// List the tenants
@@ -52,10 +53,11 @@ pub(crate) struct AppCreate {
     /// The tenant it belongs to
     #[arg(long)]
     tenant: Uuid,
+    /// A name for people
     #[arg(long)]
     name: String,
-    /// Where it runs: on servers, in browsers, or to administrate
-    #[arg(long = "type", value_enum)]
+    /// `private` for your servers, `public` for browsers and apps, `management` to administrate
+    #[arg(long = "type", value_enum, value_name = "TYPE")]
     kind: AppType,
     /// A permission in all containers; can be repeated
     #[arg(long = "permission", value_name = "PERMISSION")]

@@ -147,7 +147,14 @@ fn caller(credential: Credential) -> Option<Caller> {
         tenant,
         ..
     } = credential;
-    let grants: Grants = serde_json::from_str(&application.grants).ok()?;
+    let Ok(grants) = serde_json::from_str::<Grants>(&application.grants) else {
+        tracing::error!(
+            error.kind = "unreadable_grants",
+            application.id = %application.id,
+            "an application's grants cannot be read by this version; its keys are refused"
+        );
+        return None;
+    };
     Some(Caller {
         tenant: tenant.id,
         tenant_kind: tenant.kind,

@@ -61,7 +61,7 @@ pub async fn find_tenant(vault: &Vault, id: Uuid) -> Result<Tenant, Error> {
     genuine(vault.keys.control(), kept).ok_or(Error::Altered("tenant"))
 }
 
-/// Every tenant, oldest first.
+/// Every genuine tenant, oldest first; `doctor` names the ones that were changed by SQL.
 pub async fn list_tenants(vault: &Vault) -> Result<Vec<Tenant>, Error> {
     const PAGE: i64 = 500;
     let mut tenants = Vec::new();

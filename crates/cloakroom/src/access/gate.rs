@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName};
 
 use super::{Error, authenticate};
 use crate::api::ApiError;
-use crate::keys;
+use crate::caller::Denied;
 use crate::telemetry::Actor;
 use crate::vault::Vault;
 
@@ -55,37 +55,8 @@ impl From<Error> for ApiError {
     }
 }
 
-impl From<keys::Error> for ApiError {
-    fn from(error: keys::Error) -> Self {
-        match error {
-            keys::Error::Storage(error) => error.into(),
-            keys::Error::ProviderUnavailable => Self::unavailable(
-                "key_provider_unavailable",
-                "The key provider did not answer in time.",
-            ),
-            keys::Error::Integrity => {
-                metrics::counter!("integrity_errors_total").increment(1);
-                tracing::error!(
-                    error.kind = "integrity_error",
-                    "a sealed value does not open"
-                );
-                Self::internal("integrity_error")
-            }
-            keys::Error::WrongKey(_) => key_failure("wrong_key"),
-            keys::Error::Missing(_) => key_failure("missing_key"),
-            keys::Error::RootKey(_)
-            | keys::Error::WrongEnvironment { .. }
-            | keys::Error::NotInitialized
-            | keys::Error::SystemKeysLost
-            | keys::Error::Seal => key_failure("key_error"),
-        }
+impl From<Denied> for ApiError {
+    fn from(denied: Denied) -> Self {
+        Self::forbidden(format!("The key's application lacks {} here.", denied.0))
     }
-}
-
-fn key_failure(code: &'static str) -> ApiError {
-    tracing::error!(
-        error.kind = code,
-        "a key is not usable; `cloakroom doctor` says more"
-    );
-    ApiError::internal(code)
 }

@@ -42,7 +42,9 @@ pub enum Error {
     Altered(&'static str),
     #[error("other tenants were made at the same moment; try again")]
     Busy,
-    #[error("an application has at most {0} keys; delete one first")]
+    #[error(
+        "an application has at most {0} keys, and this one has them all: make another application"
+    )]
     TooManyKeys(i64),
     #[error("a vault of the environment `test` keeps test tenants only")]
     ProductionTenantInTest,

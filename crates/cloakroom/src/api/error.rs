@@ -153,7 +153,9 @@ impl From<storage::Error> for ApiError {
                 "outcome_unknown",
                 "The write may or may not have happened: look before you try again.",
             ),
-            storage::Error::Unavailable(_) | storage::Error::TooSlow(_) => Self::unavailable(
+            storage::Error::Unavailable(_)
+            | storage::Error::TooSlow(_)
+            | storage::Error::RolledBack => Self::unavailable(
                 "database_unavailable",
                 "The database did not answer in time.",
             ),

@@ -61,10 +61,11 @@ pub enum Error {
 
 impl Error {
     fn missing(place: &str) -> Self {
-        Self::Invalid(vec![Finding::error(
-            place,
-            "is not set, and this command needs it",
-        )])
+        let variable = place.replace('.', "__").to_uppercase();
+        let message = format!(
+            "is not set; set it in the file given by --config, or as CLOAKROOM__{variable}"
+        );
+        Self::Invalid(vec![Finding::error(place, message)])
     }
 }
 

@@ -238,8 +238,14 @@ fn a_needed_setting_is_asked_for_by_name() {
     let url = config.database.require_url().unwrap_err().to_string();
     let file = config.root_key.require_file().unwrap_err().to_string();
 
-    assert_eq!(url, "database.url: is not set, and this command needs it");
-    assert_eq!(file, "root_key.file: is not set, and this command needs it");
+    assert_eq!(
+        url,
+        "database.url: is not set; set it in the file given by --config, or as CLOAKROOM__DATABASE__URL"
+    );
+    assert_eq!(
+        file,
+        "root_key.file: is not set; set it in the file given by --config, or as CLOAKROOM__ROOT_KEY__FILE"
+    );
 }
 
 #[test]

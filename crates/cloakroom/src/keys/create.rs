@@ -19,11 +19,12 @@ const FIRST: u32 = 1;
 pub async fn initialize(db: &Db, root: &RootKey, environment: &str) -> Result<(), Error> {
     store::bind_environment(db, environment).await?;
     let known = store::list_system_keys(db).await?;
+    let lacks = |purpose: i16| !known.iter().any(|key| key.purpose == purpose);
+    let lacks_any = lacks(Control::PURPOSE.number()) || lacks(Audit::PURPOSE.number());
     // New keys beside old tenants would make every row of theirs look forged.
-    if known.is_empty() && store::any_tenant_keys(db).await? {
+    if lacks_any && store::any_tenant_keys(db).await? {
         return Err(Error::SystemKeysLost);
     }
-    let lacks = |purpose: i16| !known.iter().any(|key| key.purpose == purpose);
     let context = WrapContext {
         environment,
         tenant: None,

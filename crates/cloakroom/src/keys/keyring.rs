@@ -133,7 +133,7 @@ impl Keyring {
                 .find_map(|kek| cloakroom_crypto::unwrap(kek, &context, &row.wrapped).ok())
                 .ok_or_else(|| Error::WrongKey("a tenant's data key".to_owned()))?;
             if State::from_number(row.state) == Some(State::Active) {
-                active = Some(row.version);
+                active.get_or_insert(row.version);
             }
             data.push((row.version, key));
         }
@@ -167,7 +167,12 @@ async fn load_control(db: &Db, root: &RootKey, environment: &str) -> Result<Cont
         versions.push(root.unwrap(&row.wrapped, &context).await?);
     }
     if versions.is_empty() {
-        return Err(Error::NotInitialized);
+        let is_in_use = store::any_tenant_keys(db).await?;
+        return Err(if is_in_use {
+            Error::SystemKeysLost
+        } else {
+            Error::NotInitialized
+        });
     }
     Ok(ControlKey::new(versions))
 }

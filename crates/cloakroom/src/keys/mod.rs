@@ -1,8 +1,9 @@
 //! The keyring: which keys seal what, how they are kept, and who holds the root of them.
 //!
-//! Nothing outside this room sees a data key: other rooms ask [`TenantKeys`] to seal and open, and
-//! [`ControlKey`] to authenticate rows.
+//! Nothing outside this room sees a data key: other rooms seal through [`TenantKeys`], open through
+//! [`Keyring`], and authenticate rows through [`ControlKey`].
 
+mod api;
 mod control_key;
 mod create;
 mod examine;
@@ -34,7 +35,7 @@ pub enum Error {
         "this vault has no keys yet: `cloakroom tenant create` makes them with the first tenant"
     )]
     NotInitialized,
-    #[error("the vault's own keys are gone, although it has tenants: restore them from a backup")]
+    #[error("a key of the vault itself is gone, although it has tenants: restore it from a backup")]
     SystemKeysLost,
     #[error("{0} cannot be unwrapped: it was wrapped by another root key, or altered")]
     WrongKey(String),

@@ -33,7 +33,11 @@ impl TenantKeys {
         seal(key, self.active, &self.context(record), plaintext).map_err(|_| Error::Seal)
     }
 
-    pub fn open(&self, record: &Record<'_>, sealed: &[u8]) -> Result<Sensitive<Vec<u8>>, Error> {
+    pub(super) fn open(
+        &self,
+        record: &Record<'_>,
+        sealed: &[u8],
+    ) -> Result<Sensitive<Vec<u8>>, Error> {
         let version = sealed_key_version(sealed).map_err(|_| Error::Integrity)?;
         let key = self.version(version).ok_or(Error::Integrity)?;
         open(key, &self.context(record), sealed).map_err(|_| Error::Integrity)

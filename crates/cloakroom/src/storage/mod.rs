@@ -53,6 +53,8 @@ pub enum Error {
         code: String,
         constraint: Option<String>,
     },
+    #[error("an earlier statement of the transaction failed, so nothing was kept")]
+    RolledBack,
     #[error("{0}")]
     Migrations(String),
 }

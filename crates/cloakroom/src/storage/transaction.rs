@@ -36,7 +36,7 @@ impl Transaction {
         let answer = timeout_at(transaction.deadline, transaction.connection.run("begin")).await;
         match answer {
             Ok(Ok(())) => Ok(transaction),
-            // Nothing was asked of the server yet, so nothing can have happened.
+            // Only `begin` was sent, which changes nothing, so nothing can have happened.
             _ => Err(Error::Unavailable("a transaction did not start".into())),
         }
     }
@@ -54,7 +54,7 @@ impl Transaction {
     /// Makes everything durable; returns only when the server confirmed it without a warning.
     pub async fn commit(mut self) -> Result<(), Error> {
         if self.failed.load(Ordering::Relaxed) {
-            return Err(Error::Unavailable("a transaction failed before".into()));
+            return Err(Error::RolledBack);
         }
         let answer = timeout_at(self.deadline, self.connection.run("commit")).await;
         settle(&self.connection, "commit", answer)?;

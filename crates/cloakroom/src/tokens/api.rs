@@ -18,7 +18,7 @@ use crate::access::Permission;
 use crate::api::{
     Answer, ApiError, BaseUrl, JsonBody, PathId, Problem, format_at_offset, format_utc,
 };
-use crate::caller::{Caller, Denied};
+use crate::caller::Caller;
 use crate::tokens;
 use crate::vault::Vault;
 
@@ -279,12 +279,6 @@ impl<'a> TokenBody<'a> {
                 .map(|expiry| format_at_offset(expiry.at, expiry.offset_minutes)),
             extras: None,
         }
-    }
-}
-
-impl From<Denied> for ApiError {
-    fn from(denied: Denied) -> Self {
-        Self::forbidden(format!("The key's application lacks {} here.", denied.0))
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::expiry::{self, Expiry};
-use super::token::{Bound, TokenData};
+use super::token::{Bound, TokenData, parse_id};
 use super::view::show;
 use super::{
     Broken, Error, NewToken, Privacy, Token, TokenKind, TokenView, card, container_numbers,
@@ -49,7 +49,7 @@ pub async fn create(vault: &Vault, caller: &Caller, new: NewToken<'_>) -> Result
     // Everything that can fail comes before the write: after it, the answer must be a success.
     let shown = show(new.kind, new.mask.as_deref(), &new.data, transform)?;
     let id = new.id.unwrap_or_else(ids::new_uuid);
-    let created_at = keep(vault, caller, id, &new).await?;
+    let created_at = seal_and_insert(vault, caller, id, &new).await?;
     let token = Token {
         id,
         kind: new.kind,
@@ -67,7 +67,12 @@ pub async fn create(vault: &Vault, caller: &Caller, new: NewToken<'_>) -> Result
 }
 
 /// Seals and inserts, making room first where an expired token still occupies the id.
-async fn keep(vault: &Vault, caller: &Caller, id: Uuid, new: &Checked) -> Result<Timestamp, Error> {
+async fn seal_and_insert(
+    vault: &Vault,
+    caller: &Caller,
+    id: Uuid,
+    new: &Checked,
+) -> Result<Timestamp, Error> {
     let keys = vault.keys.of(caller.tenant).await?;
     let bound = Bound {
         id: &id,
@@ -111,23 +116,20 @@ fn is_taken<T>(inserted: &Result<T, storage::Error>) -> bool {
 /// Checks every attribute, so that the client learns of all broken rules at once.
 fn check(new: NewToken<'_>, caller: &Caller) -> Result<Checked, Vec<Broken>> {
     let mut broken = Vec::new();
-    let kind = settle_kind(new.kind.as_deref()).unwrap_or_else(|rule| {
-        broken.push(rule);
-        None
-    });
-    let id = keep_or_collect(settle_id(new.id.as_deref()), &mut broken);
-    let data = keep_or_collect(settle_data(&new, kind, caller), &mut broken);
+    let kind = ok_or_collect(settle_kind(new.kind.as_deref()), &mut broken);
+    let id = ok_or_collect(settle_id(new.id.as_deref()), &mut broken);
+    let data = ok_or_collect(settle_data(&new, kind, caller), &mut broken);
     let container = match (new.containers, new.privacy, kind) {
         (None, Some(privacy), Some(kind)) => settle_privacy(&privacy, kind),
         (containers, ..) => settle_container(containers),
     };
-    let container = keep_or_collect(container, &mut broken);
-    let mask = keep_or_collect(settle_mask(new.mask), &mut broken);
-    let metadata = keep_or_collect(
+    let container = ok_or_collect(container, &mut broken);
+    let mask = ok_or_collect(settle_mask(new.mask), &mut broken);
+    let metadata = ok_or_collect(
         metadata::settle(new.metadata.unwrap_or_default()),
         &mut broken,
     );
-    let expiry = keep_or_collect(settle_expiry(new.expires_at.as_deref()), &mut broken);
+    let expiry = ok_or_collect(settle_expiry(new.expires_at.as_deref()), &mut broken);
     match (kind, data.flatten()) {
         (Some(kind), Some(data)) if broken.is_empty() => Ok(Checked {
             id: id.flatten(),
@@ -144,15 +146,20 @@ fn check(new: NewToken<'_>, caller: &Caller) -> Result<Checked, Vec<Broken>> {
     }
 }
 
-fn keep_or_collect<T>(result: Result<T, Vec<Broken>>, broken: &mut Vec<Broken>) -> Option<T> {
+fn ok_or_collect<T>(result: Result<T, Vec<Broken>>, broken: &mut Vec<Broken>) -> Option<T> {
     result.map_err(|rules| broken.extend(rules)).ok()
 }
 
-fn settle_kind(name: Option<&str>) -> Result<Option<TokenKind>, Broken> {
-    let name = name.ok_or_else(|| Broken::new("type", "is required"))?;
+fn settle_kind(name: Option<&str>) -> Result<TokenKind, Vec<Broken>> {
+    let name = name.ok_or_else(|| vec![Broken::new("type", "is required")])?;
     let names: Vec<&str> = TokenKind::ALL.into_iter().map(TokenKind::name).collect();
-    let rule = || Broken::new("type", format!("must be one of {}", names.join(", ")));
-    TokenKind::parse(name).map(Some).ok_or_else(rule)
+    let rule = || {
+        vec![Broken::new(
+            "type",
+            format!("must be one of {}", names.join(", ")),
+        )]
+    };
+    TokenKind::parse(name).ok_or_else(rule)
 }
 
 /// Only UUIDs so far; they are kept in binary, so one spelling is accepted.
@@ -164,13 +171,6 @@ fn settle_id(id: Option<&str>) -> Result<Option<Uuid>, Vec<Broken>> {
             "must be a UUID in lower case with hyphens",
         )]
     })
-}
-
-/// Reads an id in the one spelling that answers use.
-pub(super) fn parse_id(text: &str) -> Option<Uuid> {
-    let id = Uuid::try_parse(text).ok()?;
-    let mut buffer = Uuid::encode_buffer();
-    (id.hyphenated().encode_lower(&mut buffer) == text).then_some(id)
 }
 
 fn settle_data(

@@ -1,6 +1,6 @@
 //! Deleting a token for good.
 
-use super::create::parse_id;
+use super::token::parse_id;
 use super::{Error, container_numbers, store};
 use crate::access::Permission;
 use crate::caller::Caller;

@@ -1,6 +1,6 @@
 //! Finding a token and showing it as the caller may see it.
 
-use super::create::parse_id;
+use super::token::parse_id;
 use super::view::show;
 use super::{Error, Token, TokenKind, TokenView, container_numbers, store};
 use crate::access::Permission;

@@ -90,3 +90,10 @@ impl<'a> Bound<'a> {
         }
     }
 }
+
+/// Reads an id in the one spelling that answers use.
+pub(super) fn parse_id(text: &str) -> Option<Uuid> {
+    let id = Uuid::try_parse(text).ok()?;
+    let mut buffer = Uuid::encode_buffer();
+    (id.hyphenated().encode_lower(&mut buffer) == text).then_some(id)
+}
