@@ -1,6 +1,8 @@
 //! A position in the text of an expression; every step either succeeds or stays where it is.
 
-use serde_json::{Number, Value};
+use serde_json::Value;
+
+use crate::number::number_from_text;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
@@ -34,6 +36,32 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Eats a word that is not the start of a longer one.
+    pub(crate) fn eat_word(&mut self, word: &str) -> bool {
+        let mut ahead = *self;
+        let found = ahead.identifier() == Some(word);
+        if found {
+            *self = ahead;
+        }
+        found
+    }
+
+    pub(crate) fn eat_text(&mut self, text: &str) -> bool {
+        let rest = self.rest.strip_prefix(text);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// Moves to the next `character`, or to the end.
+    pub(crate) fn skip_to(&mut self, character: char) {
+        let end = self.rest.find(character).unwrap_or(self.rest.len());
+        self.rest = &self.rest[end..];
+    }
+
+    pub(crate) fn rest(&self) -> &'a str {
+        self.rest
+    }
+
     /// A letter or underscore, then letters, digits, underscores and hyphens.
     pub(crate) fn identifier(&mut self) -> Option<&'a str> {
         let is_start = |character: char| character.is_alphabetic() || character == '_';
@@ -55,7 +83,7 @@ impl<'a> Cursor<'a> {
         Some(text)
     }
 
-    /// An integer or decimal.
+    /// An integer or decimal, which keeps its text.
     pub(crate) fn number(&mut self) -> Option<Value> {
         let mut ahead = *self;
         ahead.eat('-');
@@ -73,15 +101,12 @@ impl<'a> Cursor<'a> {
         }
 
         let text = &self.rest[..self.rest.len() - ahead.rest.len()];
-        let number = match text.parse::<i64>() {
-            Ok(integer) => Number::from(integer),
-            Err(_) => Number::from_f64(text.parse().ok()?)?,
-        };
+        let number = number_from_text(text)?;
         *self = ahead;
         Some(Value::Number(number))
     }
 
-    fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
+    pub(crate) fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
         let end = self
             .rest
             .find(|character| !accept(character))
@@ -109,7 +134,7 @@ mod tests {
             ("4.x", Some(json!(4)), ".x"),
             (
                 "9223372036854775808",
-                Some(json!(9223372036854775808.0)),
+                Some(json!(9223372036854775808_u64)),
                 "",
             ),
             ("-", None, "-"),

@@ -1,80 +1,67 @@
-//! Parses and evaluates expressions over JSON values; no I/O, no clock, no chance.
+//! Parses and evaluates expressions over JSON values; no I/O, no clock, no chance of its own.
 //!
-//! A [`Template`] is text with `{{ … }}` outputs, a [`Mask`] is JSON with templates in its strings.
-//! Both are parsed once, when they are stored, and evaluated on every read.
+//! A [`Template`] is text with `{{ … }}` outputs and `{% … %}` tags, a [`Mask`] is JSON with
+//! templates in its strings, and a [`Document`] is JSON with references to tokens in its strings.
+//! All are parsed once, when they are stored or asked for, and a [`ParseCache`] keeps them.
 //!
 //! ```
-//! use cloakroom_expressions::Template;
+//! use cloakroom_expressions::{Context, Scope, Template};
 //! use serde_json::json;
 //!
 //! let data = json!({ "number": "4242-4242-4242-4242", "month": 12 });
-//! let evaluate = |text| Template::parse(text).unwrap().evaluate(&data).unwrap();
+//! let variables = [("data", &data)];
+//! let evaluate = |text| {
+//!     let template = Template::parse(Context::Mask, text).unwrap();
+//!     template.evaluate(&Scope::of(&variables)).unwrap()
+//! };
 //!
 //! assert_eq!(evaluate("{{ data.number | reveal_last: 4 }}"), "XXXX-XXXX-XXXX-4242");
 //! assert_eq!(evaluate("{{ data.month }}"), 12);
 //! assert_eq!(evaluate("month {{ data.month }}"), "month 12");
 //! ```
 
+mod cache;
+mod condition;
+mod context;
 mod cursor;
+mod document;
+mod error;
 mod filters;
+mod json_path;
 mod mask;
+mod node;
+mod number;
 mod output;
-mod size;
+mod piece;
+mod render;
+mod scope;
+mod tag;
 mod template;
 mod variable;
+mod work;
 
+pub use cache::ParseCache;
+pub use context::Context;
+pub use document::{Document, DocumentError, Reference, ReferenceKind};
+pub use error::{EvaluationError, ParseError};
 pub use mask::{Mask, MaskError};
+pub use scope::{Hmac, HmacAlgorithm, Random, Scope, Sources};
 pub use template::Template;
 
-/// The longest text of one template, in characters.
+/// The longest text of one template in any context, in characters.
 pub const TEXT_CHARACTERS_MAX: usize = 4000;
 
-/// How deep masks and variables inside variables may be nested.
+/// How deep masks, tags, JSON paths and variables inside variables may be nested.
 pub const DEPTH_MAX: usize = 16;
+
+/// How often one `for` may go around.
+pub const ITERATIONS_MAX: usize = 1000;
+
+/// How many parts and filters may be evaluated for a template, or for a whole mask or document.
+pub const STEPS_MAX: usize = 10_000;
 
 /// The largest result, of a template or of a whole mask.
 pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
-/// How many bytes the filters of a template, or of a whole mask, may look at altogether.
+/// How many bytes the filters of a template, or of a whole mask or document, may look at altogether.
 pub const WORK_BYTES_MAX: usize = 1024 * 1024;
-
-/// Why a text is no template. Names parts of the expression, never data.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ParseError {
-    #[error("expression is longer than {TEXT_CHARACTERS_MAX} characters")]
-    TooLong,
-    #[error("expression is nested deeper than {DEPTH_MAX} levels")]
-    TooDeep,
-    #[error("expression opens with `{{{{` and does not close with `}}}}`")]
-    Unclosed,
-    #[error("tag `{0}` is not supported")]
-    UnsupportedTag(String),
-    #[error("expression has no value between its braces")]
-    NoValue,
-    #[error("filter name missing after `|`")]
-    NoFilter,
-    #[error("unknown filter `{0}`")]
-    UnknownFilter(String),
-    #[error("filter `{filter}` takes {expected}")]
-    ArgumentCount {
-        filter: &'static str,
-        expected: &'static str,
-    },
-    #[error("filter `{0}` is followed by something that is not an argument")]
-    BadArgument(&'static str),
-    #[error("filter `{0}` must be the last one")]
-    NotLast(&'static str),
-}
-
-/// Why a template has no value for some data. Names the filter, never the data.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EvaluationError {
-    #[error("filter `{0}` works on text, numbers and booleans only")]
-    NotText(&'static str),
-    #[error("filter `{0}` has an argument of the wrong type")]
-    BadArgument(&'static str),
-    #[error("result is larger than {OUTPUT_BYTES_MAX} bytes")]
-    TooLarge,
-    #[error("filters look at more than {WORK_BYTES_MAX} bytes")]
-    TooMuchWork,
-}

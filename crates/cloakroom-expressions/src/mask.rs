@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::size::Work;
-use crate::{DEPTH_MAX, OUTPUT_BYTES_MAX, ParseError, Template};
+use crate::work::Work;
+use crate::{Context, DEPTH_MAX, OUTPUT_BYTES_MAX, ParseError, Scope, Sources, Template};
 
 /// A parsed mask. Keys, numbers, booleans and nulls stand for themselves.
 #[derive(Debug)]
@@ -37,16 +37,27 @@ impl Mask {
     /// What this mask shows of `data`. A part that cannot be evaluated is null: a mask that fails
     /// must neither reveal anything nor keep the rest from being read.
     pub fn apply(&self, data: &Value) -> Value {
+        self.apply_with(data, &Sources::default())
+    }
+
+    /// As `apply`, for masks that ask for the time, for chance or for a keyed hash.
+    pub fn apply_with(&self, data: &Value, sources: &Sources<'_>) -> Value {
+        let variables = [("data", data)];
+        let scope = Scope {
+            variables: &variables,
+            sources: *sources,
+        };
         let mut budget = Budget {
             output_bytes_left: OUTPUT_BYTES_MAX,
             work: Work::default(),
         };
-        apply(&self.root, data, &mut budget)
+        apply(&self.root, &scope, &mut budget)
     }
 }
 
+/// A step down into a JSON value.
 #[derive(Clone, Copy)]
-enum Step<'a> {
+pub(crate) enum Step<'a> {
     Key(&'a str),
     Index(usize),
 }
@@ -63,7 +74,8 @@ fn parse<'a>(mask: &'a Value, path: &mut Vec<Step<'a>>) -> Result<Node, MaskErro
     };
     Ok(match mask {
         Value::String(text) => {
-            Node::Template(Template::parse(text).map_err(|error| at(path, error))?)
+            let template = Template::parse(Context::Mask, text);
+            Node::Template(template.map_err(|error| at(path, error))?)
         }
         Value::Array(children) => Node::Array(
             (children.iter().enumerate())
@@ -80,6 +92,14 @@ fn parse<'a>(mask: &'a Value, path: &mut Vec<Step<'a>>) -> Result<Node, MaskErro
 }
 
 fn at(path: &[Step<'_>], error: ParseError) -> MaskError {
+    MaskError {
+        path: path_text(path),
+        error,
+    }
+}
+
+/// A place in a JSON value, as in `cards[0].number`.
+pub(crate) fn path_text(path: &[Step<'_>]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
@@ -88,7 +108,7 @@ fn at(path: &[Step<'_>], error: ParseError) -> MaskError {
             Step::Index(index) => text.push_str(&format!("[{index}]")),
         }
     }
-    MaskError { path: text, error }
+    text
 }
 
 /// What one application of a mask may still cost, over all of its templates.
@@ -97,12 +117,12 @@ struct Budget {
     work: Work,
 }
 
-fn apply(node: &Node, data: &Value, budget: &mut Budget) -> Value {
+fn apply(node: &Node, scope: &Scope<'_>, budget: &mut Budget) -> Value {
     match node {
         Node::Literal(value) => value.clone(),
         Node::Template(template) => {
             let limit = budget.output_bytes_left;
-            match template.evaluate_within(data, limit, &mut budget.work) {
+            match template.evaluate_within(scope, limit, &mut budget.work) {
                 Ok((value, size)) => {
                     budget.output_bytes_left -= size;
                     value
@@ -111,10 +131,10 @@ fn apply(node: &Node, data: &Value, budget: &mut Budget) -> Value {
             }
         }
         Node::Array(children) => (children.iter())
-            .map(|child| apply(child, data, budget))
+            .map(|child| apply(child, scope, budget))
             .collect(),
         Node::Object(members) => (members.iter())
-            .map(|(key, child)| (key.clone(), apply(child, data, budget)))
+            .map(|(key, child)| (key.clone(), apply(child, scope, budget)))
             .collect::<Map<_, _>>()
             .into(),
     }

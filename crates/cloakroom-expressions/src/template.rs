@@ -1,149 +1,81 @@
-//! `Template`: text with outputs in it, and the value it has for some data.
+//! `Template`: text with outputs and tags in it, and the value it has for some data.
 
 use serde_json::Value;
 
-use crate::output::Output;
-use crate::size::Work;
-use crate::{EvaluationError, OUTPUT_BYTES_MAX, ParseError, TEXT_CHARACTERS_MAX};
+use crate::node::{self, Node};
+use crate::render::{Renderer, push};
+use crate::scope::{Environment, Scope};
+use crate::work::Work;
+use crate::{Context, EvaluationError, OUTPUT_BYTES_MAX, ParseError};
 
 /// A parsed expression.
 ///
 /// A template that is exactly one output keeps the JSON type of its value; anything else is text.
 #[derive(Debug)]
 pub struct Template {
-    parts: Vec<Part>,
-}
-
-#[derive(Debug)]
-enum Part {
-    Text(String),
-    Output(Output),
+    context: Context,
+    nodes: Vec<Node>,
 }
 
 impl Template {
-    pub fn parse(text: &str) -> Result<Self, ParseError> {
-        if text.chars().nth(TEXT_CHARACTERS_MAX).is_some() {
-            return Err(ParseError::TooLong);
+    pub fn parse(context: Context, text: &str) -> Result<Self, ParseError> {
+        let longest = context.text_characters_max();
+        if text.chars().nth(longest).is_some() {
+            return Err(ParseError::TooLong(longest));
         }
-
-        let mut parts = Vec::new();
-        let mut rest = text;
-        let mut trim_next = false;
-        while !rest.is_empty() {
-            let start = find_braces(rest).unwrap_or(rest.len());
-            let (mut before, opened) = rest.split_at(start);
-            let output = parse_output(opened)?;
-            if trim_next {
-                before = before.trim_start();
-            }
-            if output.as_ref().is_some_and(|output| output.trim_before) {
-                before = before.trim_end();
-            }
-            // A text that was trimmed to nothing stays: around it, the result is text all the same.
-            if start > 0 {
-                parts.push(Part::Text(before.to_owned()));
-            }
-            let Some(found) = output else { break };
-            parts.push(Part::Output(found.output));
-            (rest, trim_next) = (found.rest, found.trim_after);
-        }
-        Ok(Self { parts })
+        let nodes = node::parse(context, text)?;
+        Ok(Self { context, nodes })
     }
 
-    /// The value of this template for `data`; a missing variable is null, not an error.
-    pub fn evaluate(&self, data: &Value) -> Result<Value, EvaluationError> {
-        self.evaluate_within(data, OUTPUT_BYTES_MAX, &mut Work::default())
+    /// Whether the value differs from one evaluation to the next, so that trying again may help.
+    pub fn is_random(&self) -> bool {
+        node::is_random(&self.nodes)
+    }
+
+    /// The value of this template; a missing variable is null, not an error.
+    pub fn evaluate(&self, scope: &Scope<'_>) -> Result<Value, EvaluationError> {
+        self.evaluate_within(scope, OUTPUT_BYTES_MAX, &mut Work::default())
             .map(|(value, _)| value)
+    }
+
+    /// The value as text, which is what ids, fingerprints and search indexes are made of.
+    pub fn evaluate_to_text(&self, scope: &Scope<'_>) -> Result<String, EvaluationError> {
+        let mut text = String::new();
+        push(&mut text, &self.evaluate(scope)?);
+        match text.is_empty() && self.context.needs_text() {
+            true => Err(EvaluationError::Empty),
+            false => Ok(text),
+        }
     }
 
     /// Also tells how many bytes of the limit were used.
     pub(crate) fn evaluate_within(
         &self,
-        data: &Value,
+        scope: &Scope<'_>,
         limit: usize,
         work: &mut Work,
     ) -> Result<(Value, usize), EvaluationError> {
-        if let [Part::Output(output)] = &self.parts[..] {
+        let environment = Environment::new(self.context, scope);
+        if let [Node::Output(output)] = &self.nodes[..] {
+            work.step()?;
             // Measured before it is cloned: what is too large is never copied.
-            let value = output.evaluate(data, work)?;
+            let value = output.evaluate(&environment, work)?;
             let size = work
                 .measure(&value, limit)
                 .ok_or(EvaluationError::TooLarge)?;
             return Ok((value.into_owned(), size));
         }
 
-        let mut text = String::new();
-        for part in &self.parts {
-            match part {
-                Part::Text(part) => text.push_str(part),
-                Part::Output(output) => {
-                    let value = output.evaluate(data, work)?;
-                    let left = limit.saturating_sub(text.len());
-                    // Measured before it is written out, as above.
-                    work.measure(&value, left)
-                        .ok_or(EvaluationError::TooLarge)?;
-                    push(&mut text, &value);
-                }
-            }
-            if text.len() > limit {
-                return Err(EvaluationError::TooLarge);
-            }
-        }
-        let size = text.len();
-        Ok((Value::String(text), size))
+        let mut renderer = Renderer {
+            environment,
+            work,
+            text: String::new(),
+            limit,
+        };
+        renderer.render(&self.nodes)?;
+        let size = renderer.text.len();
+        Ok((Value::String(renderer.text), size))
     }
-}
-
-fn push(text: &mut String, value: &Value) {
-    match value {
-        Value::Null => {}
-        Value::String(part) => text.push_str(part),
-        value => text.push_str(&value.to_string()),
-    }
-}
-
-struct Found<'a> {
-    output: Output,
-    trim_before: bool,
-    trim_after: bool,
-    rest: &'a str,
-}
-
-/// Where the next output or tag starts.
-fn find_braces(text: &str) -> Option<usize> {
-    match (text.find("{{"), text.find("{%")) {
-        (Some(output), Some(tag)) => Some(output.min(tag)),
-        (output, tag) => output.or(tag),
-    }
-}
-
-/// Parses the output at the start of `text`, which is empty at the end of the template.
-fn parse_output(text: &str) -> Result<Option<Found<'_>>, ParseError> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let Some(inner) = text.strip_prefix("{{") else {
-        return Err(unsupported_tag(text));
-    };
-    let (inner, rest) = inner.split_once("}}").ok_or(ParseError::Unclosed)?;
-    let (inner, trim_before) = strip(inner, inner.strip_prefix('-'));
-    let (inner, trim_after) = strip(inner, inner.strip_suffix('-'));
-    Ok(Some(Found {
-        output: Output::parse(inner)?,
-        trim_before,
-        trim_after,
-        rest,
-    }))
-}
-
-fn strip<'a>(text: &'a str, stripped: Option<&'a str>) -> (&'a str, bool) {
-    (stripped.unwrap_or(text), stripped.is_some())
-}
-
-fn unsupported_tag(text: &str) -> ParseError {
-    let name = text.trim_start_matches(['{', '%', '-']).trim_start();
-    let name = name.chars().take_while(char::is_ascii_alphabetic).take(20);
-    ParseError::UnsupportedTag(name.collect())
 }
 
 #[cfg(test)]
@@ -151,9 +83,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::TEXT_CHARACTERS_MAX;
 
     fn evaluate(text: &str, data: Value) -> Result<Value, EvaluationError> {
-        Template::parse(text).unwrap().evaluate(&data)
+        let template = Template::parse(Context::Mask, text).unwrap();
+        template.evaluate(&Scope::of(&[("data", &data)]))
     }
 
     #[test]
@@ -242,13 +176,64 @@ mod tests {
                 "a {{ data",
                 "expression opens with `{{` and does not close with `}}`",
             ),
-            ("{% if data %}", "tag `if` is not supported"),
-            ("{% if data %}{{ data }}", "tag `if` is not supported"),
-            ("{%- for x in data %}", "tag `for` is not supported"),
-            ("{{ data }}{% endif %}", "tag `endif` is not supported"),
         ];
         for (text, message) in cases {
-            let error = Template::parse(text).unwrap_err();
+            let error = Template::parse(Context::Mask, text).unwrap_err();
+            assert_eq!(error.to_string(), message, "{text}");
+        }
+    }
+
+    #[test]
+    fn tags_that_cannot_be_parsed_say_why() {
+        let cases = [
+            ("{% if data %}", "tag `if` has no end"),
+            (
+                "{% if %}{% endif %}",
+                "tag `if` is not written as it should be",
+            ),
+            (
+                "{% if data %}{% elsif %}{% endif %}",
+                "tag `elsif` is not written as it should be",
+            ),
+            (
+                "{% if data %}{% endfor %}",
+                "tag `endfor` stands where it does not belong",
+            ),
+            (
+                "{{ data }}{% endif %}",
+                "tag `endif` stands where it does not belong",
+            ),
+            ("{% break %}", "tag `break` stands where it does not belong"),
+            (
+                "{%- for x of data %}",
+                "tag `for` is not written as it should be",
+            ),
+            (
+                "{% assign = 1 %}",
+                "tag `assign` is not written as it should be",
+            ),
+            ("{% render 'card' %}", "tag `render` is not supported"),
+            ("{% include 'card' %}", "tag `include` is not supported"),
+            ("{% # note %}", "tag `` is not supported"),
+            (
+                "{% if data",
+                "tag opens with `{%` and does not close with `%}`",
+            ),
+            (
+                "{{ data | hmac: 'sha-256', 'k' }}",
+                "filter `hmac` must be followed by `to_base64` or `to_base16`",
+            ),
+            (
+                "{{ data | hmac: 'sha-256', 'k' | upcase }}",
+                "filter `hmac` must be followed by `to_base64` or `to_base16`",
+            ),
+            (
+                "{{ data | json: 'data' }}",
+                "filter `json` is given a path that is not a JSON path",
+            ),
+        ];
+        for (text, message) in cases {
+            let error = Template::parse(Context::Mask, text).unwrap_err();
             assert_eq!(error.to_string(), message, "{text}");
         }
     }
@@ -256,15 +241,16 @@ mod tests {
     #[test]
     fn an_error_cuts_a_long_name() {
         let text = format!("{{{{ data | {} }}}}", "a".repeat(100));
-        let error = Template::parse(&text).unwrap_err();
+        let error = Template::parse(Context::Mask, &text).unwrap_err();
         assert_eq!(error, ParseError::UnknownFilter("a".repeat(40)));
     }
 
     #[test]
     fn text_has_a_limit_in_characters() {
-        assert!(Template::parse(&"ä".repeat(TEXT_CHARACTERS_MAX)).is_ok());
-        let error = Template::parse(&"a".repeat(TEXT_CHARACTERS_MAX + 1)).unwrap_err();
-        assert_eq!(error, ParseError::TooLong);
+        assert!(Template::parse(Context::Mask, &"ä".repeat(TEXT_CHARACTERS_MAX)).is_ok());
+        let error =
+            Template::parse(Context::Mask, &"a".repeat(TEXT_CHARACTERS_MAX + 1)).unwrap_err();
+        assert_eq!(error, ParseError::TooLong(TEXT_CHARACTERS_MAX));
     }
 
     #[test]

@@ -5,11 +5,22 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::cursor::Cursor;
+use crate::scope::Environment;
 use crate::{DEPTH_MAX, ParseError};
+
+/// How many members and elements one variable may go through.
+const LOOKUPS_MAX: usize = 64;
+
+/// How many characters are counted for the price of one lookup.
+const CHARACTERS_PER_LOOKUP: usize = 16;
 
 #[derive(Debug)]
 pub(crate) enum Operand {
     Literal(Value),
+    /// Equals every text, list and object without content; elsewhere it is empty text.
+    Empty,
+    /// Equals what `Empty` equals, and also null, false and text made of whitespace.
+    Blank,
     Variable(Variable),
 }
 
@@ -50,7 +61,8 @@ impl Operand {
             "true" => Self::Literal(true.into()),
             "false" => Self::Literal(false.into()),
             "nil" | "null" => Self::Literal(Value::Null),
-            "empty" | "blank" => Self::Literal("".into()),
+            "empty" => Self::Empty,
+            "blank" => Self::Blank,
             _ => Self::Variable(Variable {
                 root: name.to_owned(),
                 path: parse_path(cursor, depth)?,
@@ -59,16 +71,21 @@ impl Operand {
     }
 
     /// What this stands for; what is missing is null.
-    pub(crate) fn resolve<'a>(&'a self, data: &'a Value) -> Cow<'a, Value> {
+    pub(crate) fn resolve<'a>(&'a self, environment: &'a Environment<'_>) -> Cow<'a, Value> {
         match self {
             Self::Literal(value) => Cow::Borrowed(value),
-            Self::Variable(variable) if variable.root == "data" => variable
-                .path
-                .iter()
-                .try_fold(Cow::Borrowed(data), |value, step| step.from(value, data))
-                .unwrap_or(MISSING),
-            Self::Variable(_) => MISSING,
+            Self::Empty | Self::Blank => Cow::Owned("".into()),
+            Self::Variable(variable) => variable.resolve(environment).unwrap_or(MISSING),
         }
+    }
+}
+
+impl Variable {
+    fn resolve<'a>(&'a self, environment: &'a Environment<'_>) -> Option<Cow<'a, Value>> {
+        environment.count_lookups(1 + self.path.len());
+        let root = Cow::Borrowed(environment.find(&self.root)?);
+        let mut steps = self.path.iter();
+        steps.try_fold(root, |value, step| step.from(value, environment))
     }
 }
 
@@ -87,6 +104,9 @@ fn parse_path(cursor: &mut Cursor<'_>, depth: usize) -> Result<Vec<Step>, ParseE
         let Some(step) = step else {
             return Ok(path);
         };
+        if path.len() == LOOKUPS_MAX {
+            return Err(ParseError::TooManyLookups);
+        }
         path.push(step);
         *cursor = ahead;
     }
@@ -101,10 +121,20 @@ fn parse_index(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Step>, Pa
 }
 
 impl Step {
-    fn from<'a>(&'a self, value: Cow<'a, Value>, data: &'a Value) -> Option<Cow<'a, Value>> {
+    fn from<'a>(
+        &'a self,
+        value: Cow<'a, Value>,
+        environment: &'a Environment<'_>,
+    ) -> Option<Cow<'a, Value>> {
         match self {
-            Self::Member(name) => member(value, name),
-            Self::Index(index) => match &*index.resolve(data) {
+            Self::Member(name) => {
+                if let (Value::String(text), "size") = (&*value, name.as_str()) {
+                    // Counting characters is as much work as looking at them.
+                    environment.count_lookups(text.len() / CHARACTERS_PER_LOOKUP);
+                }
+                member(value, name)
+            }
+            Self::Index(index) => match &*index.resolve(environment) {
                 Value::String(name) => child(value, |value| value.get(name)),
                 Value::Number(number) => {
                     let position = number.as_i64()?;
@@ -157,6 +187,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{Context, Scope};
 
     #[test]
     fn paths_find_their_value_or_null() {
@@ -189,17 +220,20 @@ mod tests {
             ("data.missing.deeper[1]", Value::Null),
             ("data.number.deeper", Value::Null),
             ("other.number", Value::Null),
+            ("metadata.number", Value::Null),
             ("nil", Value::Null),
             ("'text'", json!("text")),
             ("-1.5", json!(-1.5)),
             ("false", json!(false)),
             ("blank", json!("")),
         ];
+        let variables = [("data", &data), ("metadata", &data)];
+        let environment = Environment::new(Context::Mask, &Scope::of(&variables));
         for (text, expected) in cases {
             let mut cursor = Cursor::new(text);
             let operand = Operand::parse(&mut cursor).unwrap().unwrap();
             assert!(cursor.is_at_end(), "{text}");
-            assert_eq!(*operand.resolve(&data), expected, "{text}");
+            assert_eq!(*operand.resolve(&environment), expected, "{text}");
         }
     }
 
@@ -210,5 +244,10 @@ mod tests {
 
         assert_eq!(parse(&nested(DEPTH_MAX)), Ok(()));
         assert_eq!(parse(&nested(DEPTH_MAX + 1)), Err(ParseError::TooDeep));
+
+        let long = |lookups| "data".to_owned() + &".a".repeat(lookups);
+        assert_eq!(parse(&long(LOOKUPS_MAX)), Ok(()));
+        let error = Err(ParseError::TooManyLookups);
+        assert_eq!(parse(&long(LOOKUPS_MAX + 1)), error);
     }
 }

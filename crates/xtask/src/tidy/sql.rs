@@ -42,7 +42,7 @@ fn is_statement(text: &str) -> bool {
     let has = |word: &str| words.contains(&word);
     match words.as_slice() {
         ["select", next, ..] => has("from") || next.contains('(') || next.parse::<i64>().is_ok(),
-        ["insert", "into", ..] | ["delete", "from", ..] | ["truncate", ..] => true,
+        ["insert", "into", ..] | ["delete", "from", ..] | ["truncate", _, ..] => true,
         ["update", _, "set", ..] => true,
         ["with", .., _] => {
             has("as") && (has("select") || words.iter().any(|w| w.starts_with("(select")))
@@ -70,6 +70,8 @@ mod tests {
             ("delete from token where id = $1", true),
             ("with old as (select id from token) delete from token", true),
             ("create table token ()", true),
+            ("truncate token", true),
+            ("truncate", false),
             ("select a container", false),
             ("update the token", false),
             ("no such token", false),

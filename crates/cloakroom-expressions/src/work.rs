@@ -1,25 +1,41 @@
-//! How large a result is, without writing it out.
+//! What an evaluation may still cost, and how large a value is without writing it out.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::{EvaluationError, WORK_BYTES_MAX};
+use crate::{EvaluationError, STEPS_MAX, WORK_BYTES_MAX};
 
-/// What filters may still look at. Large data under many filters would otherwise cost without bound.
+/// What an evaluation may still do. Time follows from it: every step and every byte costs little.
 pub(crate) struct Work {
     bytes_left: usize,
+    steps_left: usize,
 }
 
 impl Default for Work {
     fn default() -> Self {
         Self {
             bytes_left: WORK_BYTES_MAX,
+            steps_left: STEPS_MAX,
         }
     }
 }
 
 impl Work {
+    /// Pays for evaluating one more part.
+    pub(crate) fn step(&mut self) -> Result<(), EvaluationError> {
+        let left = self.steps_left.checked_sub(1);
+        self.steps_left = left.ok_or(EvaluationError::TooManySteps)?;
+        Ok(())
+    }
+
+    /// Pays for a filter that looked at more than its input.
+    pub(crate) fn charge_bytes(&mut self, bytes: usize) -> Result<(), EvaluationError> {
+        let left = self.bytes_left.checked_sub(bytes);
+        self.bytes_left = left.unwrap_or(0);
+        left.map(drop).ok_or(EvaluationError::TooMuchWork)
+    }
+
     /// Pays for looking at a value once.
     pub(crate) fn charge(&mut self, value: &Value) -> Result<(), EvaluationError> {
         self.measure(value, self.bytes_left)
