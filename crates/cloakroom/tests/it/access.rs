@@ -107,19 +107,19 @@ async fn a_deleted_key_is_dead_within_five_seconds() {
         .await
         .unwrap();
     let deleted = Instant::now();
-    while create_status(&vault, &holder.key).await == StatusCode::CREATED {
+    let mut last_asked = Duration::ZERO;
+    loop {
+        // What counts is when a request that still got in was sent, not how long it took.
+        let asked = deleted.elapsed();
+        if create_status(&vault, &holder.key).await != StatusCode::CREATED {
+            break;
+        }
+        last_asked = asked;
+        assert!(asked < Duration::from_secs(20), "the key still works");
         tokio::time::sleep(Duration::from_millis(50)).await;
-        assert!(
-            deleted.elapsed() < Duration::from_secs(6),
-            "the key still works"
-        );
     }
 
-    assert!(
-        deleted.elapsed() <= Duration::from_millis(5_300),
-        "{:?}",
-        deleted.elapsed()
-    );
+    assert!(last_asked <= Duration::from_secs(5), "{last_asked:?}");
 }
 
 #[tokio::test]
