@@ -50,9 +50,18 @@ impl Vault {
     /// Refuses a database that lacks migrations, has no keys yet, belongs to another environment, or
     /// was sealed under another root key.
     pub async fn open(config: Config) -> Result<Self, Error> {
-        let root = RootKey::load(&config.root_key)?;
-        let db = Db::open(&config.database)?;
-        db.lend(storage::check).await?;
+        let (root, db) = reach(&config).await?;
+        Self::assemble(config, root, db).await
+    }
+
+    /// Opens the vault, giving a new one its keys first.
+    pub async fn open_or_initialize(config: Config) -> Result<Self, Error> {
+        let (root, db) = reach(&config).await?;
+        keys::initialize(&db, &root, config.vault.environment.as_str()).await?;
+        Self::assemble(config, root, db).await
+    }
+
+    async fn assemble(config: Config, root: RootKey, db: Db) -> Result<Self, Error> {
         let environment = config.vault.environment.as_str();
         let keys = Keyring::load(&db, root, environment, &config.root_key).await?;
         Ok(Self(Arc::new(Parts {
@@ -63,15 +72,14 @@ impl Vault {
             keys,
         })))
     }
+}
 
-    /// Opens the vault, giving a new one its keys first.
-    pub async fn open_or_initialize(config: Config) -> Result<Self, Error> {
-        let root = RootKey::load(&config.root_key)?;
-        let db = Db::open(&config.database)?;
-        db.lend(storage::check).await?;
-        keys::initialize(&db, &root, config.vault.environment.as_str()).await?;
-        Self::open(config).await
-    }
+/// Takes the root key, and a database that has the migrations which this version needs.
+async fn reach(config: &Config) -> Result<(RootKey, Db), Error> {
+    let root = RootKey::load(&config.root_key)?;
+    let db = Db::open(&config.database)?;
+    db.lend(storage::check).await?;
+    Ok((root, db))
 }
 
 impl FromRef<Vault> for BodyLimits {
