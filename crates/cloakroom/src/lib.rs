@@ -15,6 +15,8 @@ pub mod vault;
 
 pub mod tokens;
 
+pub mod containers;
+
 pub mod access;
 pub mod keys;
 
@@ -30,8 +32,13 @@ pub use vault::Vault;
 
 /// Every SQL statement of the vault, for the tests that check them against the schema.
 pub fn statements() -> impl Iterator<Item = storage::Statement> {
-    [keys::STATEMENTS, access::STATEMENTS, tokens::STATEMENTS]
-        .into_iter()
-        .flatten()
-        .copied()
+    [
+        keys::STATEMENTS,
+        access::STATEMENTS,
+        containers::STATEMENTS,
+        tokens::STATEMENTS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }

@@ -8,9 +8,9 @@ use axum::extract::FromRef;
 use crate::access::Authenticator;
 use crate::api::BodyLimits;
 use crate::config::Config;
+use crate::containers::ContainerNumbers;
 use crate::keys::{Keyring, RootKey};
 use crate::storage::{self, Db};
-use crate::tokens::ContainerNumbers;
 use crate::{access, keys};
 
 /// A shared handle to a running vault.

@@ -9,6 +9,7 @@ use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::Broken;
 use crate::storage;
 use crate::telemetry::ErrorCode;
 
@@ -54,13 +55,13 @@ impl ApiError {
 
     /// 400: one attribute broke one rule.
     pub fn invalid(path: impl Into<String>, rule: impl Into<String>) -> Self {
-        Self::all_invalid([(path.into(), rule.into())])
+        Self::all_invalid([Broken::new(path, rule)])
     }
 
     /// 400: several attributes broke rules.
-    pub fn all_invalid(broken: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub fn all_invalid(broken: impl IntoIterator<Item = Broken>) -> Self {
         let mut errors: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (path, rule) in broken {
+        for Broken { path, rule } in broken {
             errors.entry(path).or_default().push(rule);
         }
         let detail = match errors.len() {

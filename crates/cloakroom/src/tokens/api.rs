@@ -13,10 +13,10 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::card::CardDetails;
-use super::{Broken, Error, NewToken, Privacy, TokenView};
+use super::{Error, NewToken, Privacy, TokenView};
 use crate::access::Permission;
 use crate::api::{
-    Answer, ApiError, BaseUrl, JsonBody, PathId, Problem, format_at_offset, format_utc,
+    Answer, ApiError, BaseUrl, Broken, JsonBody, PathId, Problem, format_at_offset, format_utc,
 };
 use crate::caller::Caller;
 use crate::tokens;
@@ -182,15 +182,10 @@ impl<'a> TryFrom<NewTokenBody<'a>> for NewToken<'a> {
             ("token_intent_id", body.token_intent_id.is_some()),
             ("encrypted", body.encrypted.is_some()),
         ];
-        let refused: Vec<(String, String)> = asked
+        let refused: Vec<Broken> = asked
             .into_iter()
             .filter(|(_, asked)| *asked)
-            .map(|(name, _)| {
-                (
-                    name.to_owned(),
-                    "is not supported by this version".to_owned(),
-                )
-            })
+            .map(|(name, _)| Broken::new(name, "is not supported by this version"))
             .collect();
         if !refused.is_empty() {
             return Err(ApiError::all_invalid(refused));
@@ -286,9 +281,7 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::Denied(denied) => denied.into(),
-            Error::Invalid(broken) => {
-                Self::all_invalid(broken.into_iter().map(|Broken { path, rule }| (path, rule)))
-            }
+            Error::Invalid(broken) => Self::all_invalid(broken),
             Error::NotFound => Self::not_found("Token not found."),
             Error::IdTaken => Self::conflict("A token with this id exists."),
             Error::Keys(error) => error.into(),

@@ -5,9 +5,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::Broken;
 use super::members::{Member, Members};
 use crate::access::TenantKind;
+use crate::api::Broken;
 use crate::card_numbers::passes_luhn;
 
 const NUMBER_RULE: &str = "must be 13 to 19 digits without separators that pass the Luhn check";

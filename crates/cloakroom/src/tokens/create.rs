@@ -9,15 +9,13 @@ use uuid::Uuid;
 use super::expiry::{self, Expiry};
 use super::token::{Bound, TokenData, parse_id};
 use super::view::show;
-use super::{
-    Broken, Error, NewToken, Privacy, Token, TokenKind, TokenView, card, container_numbers,
-    metadata, store,
-};
+use super::{Error, NewToken, Privacy, Token, TokenKind, TokenView, card, metadata, store};
 use crate::access::{Container, Permission};
+use crate::api::Broken;
 use crate::caller::Caller;
 use crate::card_numbers::holds_card_number;
 use crate::vault::Vault;
-use crate::{ids, storage};
+use crate::{containers, ids, storage};
 
 /// What is kept in clear is searched for card numbers first.
 const NO_CARD_NUMBER: &str = "must not hold a card number: it is kept in clear";
@@ -84,7 +82,7 @@ async fn seal_and_insert(
     let sealed = keys.seal(&bound.record(FIRST_VERSION), new.data.expose())?;
     let row = store::NewRow {
         id,
-        container: container_numbers::number_of(vault, caller.tenant, &new.container).await?,
+        container: containers::number_of(vault, caller.tenant, &new.container).await?,
         kind: new.kind,
         expiry: new.expiry,
         created_by: caller.application,

@@ -1,11 +1,11 @@
 //! Deleting a token for good.
 
 use super::token::parse_id;
-use super::{Error, container_numbers, store};
+use super::{Error, store};
 use crate::access::Permission;
 use crate::caller::Caller;
-use crate::keys;
 use crate::vault::Vault;
+use crate::{containers, keys};
 
 /// How many times to look again when the token changes its container meanwhile.
 const ATTEMPTS: usize = 3;
@@ -21,7 +21,7 @@ pub async fn delete(vault: &Vault, caller: &Caller, id: &str) -> Result<(), Erro
         let number = store::find_container_number_of_token(&vault.db, caller.tenant, id)
             .await?
             .ok_or(Error::NotFound)?;
-        let container = container_numbers::container_of(vault, caller.tenant, number)
+        let container = containers::container_of(vault, caller.tenant, number)
             .await?
             .ok_or(keys::Error::Integrity)?;
         caller.require(Permission::TokenDelete, &container)?;

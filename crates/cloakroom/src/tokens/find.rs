@@ -2,11 +2,11 @@
 
 use super::token::parse_id;
 use super::view::show;
-use super::{Error, Token, TokenKind, TokenView, container_numbers, store};
+use super::{Error, Token, TokenKind, TokenView, store};
 use crate::access::Permission;
 use crate::caller::Caller;
-use crate::keys;
 use crate::vault::Vault;
+use crate::{containers, keys};
 
 /// Finds a token by id; expired ones and those of other tenants do not exist.
 pub async fn find(vault: &Vault, caller: &Caller, id: &str) -> Result<TokenView, Error> {
@@ -15,7 +15,7 @@ pub async fn find(vault: &Vault, caller: &Caller, id: &str) -> Result<TokenView,
     let row = store::find(&vault.db, caller.tenant, id)
         .await?
         .ok_or(Error::NotFound)?;
-    let container = container_numbers::container_of(vault, caller.tenant, row.container)
+    let container = containers::container_of(vault, caller.tenant, row.container)
         .await?
         .ok_or(keys::Error::Integrity)?;
     let transform = caller.require(Permission::TokenRead, &container)?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Broken;
+use crate::api::Broken;
 use crate::card_numbers::holds_card_number;
 
 const ENTRIES_MAX: usize = 50;

@@ -2,7 +2,6 @@
 
 mod api;
 mod card;
-mod container_numbers;
 mod create;
 mod delete;
 mod expiry;
@@ -15,7 +14,6 @@ mod token;
 mod view;
 
 pub use self::api::routes;
-pub use self::container_numbers::ContainerNumbers;
 pub use self::create::create;
 pub use self::delete::delete;
 pub use self::find::find;
@@ -23,6 +21,7 @@ pub use self::kind::TokenKind;
 pub(crate) use self::store::STATEMENTS;
 pub use self::token::{NewToken, Privacy, Token};
 pub use self::view::TokenView;
+use crate::api::Broken;
 use crate::caller::Denied;
 use crate::{keys, storage};
 
@@ -40,20 +39,4 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Storage(#[from] storage::Error),
-}
-
-/// A broken rule: which attribute, and what it must be. Never what it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
-    pub path: String,
-    pub rule: String,
-}
-
-impl Broken {
-    fn new(path: impl Into<String>, rule: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            rule: rule.into(),
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Every SQL statement about tokens and the containers that hold them.
+//! Every SQL statement about tokens.
 
 use jiff::Timestamp;
 use tokio_postgres::Row;
@@ -71,22 +71,6 @@ statements! {
           and token_id = $2
           and expires_at <= now()
         returning true";
-    FIND_CONTAINER_NUMBER: "tokens::find_container_number" =
-        "select container_id
-        from container
-        where tenant_id = $1
-          and path = $2";
-    FIND_CONTAINER_PATH: "tokens::find_container_path" =
-        "select path
-        from container
-        where tenant_id = $1
-          and container_id = $2";
-    INSERT_CONTAINER: "tokens::insert_container" =
-        "insert into container (tenant_id, container_id, path)
-        select $1, coalesce(max(container_id), 0) + $3, $2
-        from container
-        where tenant_id = $1
-        on conflict do nothing";
 }
 
 /// Keeps a token; `None` when its expiry has already passed.
@@ -153,40 +137,6 @@ pub(super) async fn delete(
 pub(super) async fn delete_expired(db: &Db, tenant: TenantId, id: Uuid) -> Result<bool, Error> {
     let rows = db.write(&DELETE_EXPIRED, &[&tenant.number, &id]).await?;
     Ok(!rows.is_empty())
-}
-
-pub(super) async fn find_container_number(
-    db: &Db,
-    tenant: TenantId,
-    path: &str,
-) -> Result<Option<i32>, Error> {
-    let row = db
-        .read_optional(&FIND_CONTAINER_NUMBER, &[&tenant.number, &path])
-        .await?;
-    Ok(row.map(|row| row.get(0)))
-}
-
-pub(super) async fn find_container_path(
-    db: &Db,
-    tenant: TenantId,
-    number: i32,
-) -> Result<Option<String>, Error> {
-    let row = db
-        .read_optional(&FIND_CONTAINER_PATH, &[&tenant.number, &number])
-        .await?;
-    Ok(row.map(|row| row.get(0)))
-}
-
-/// Gives a path a number `gap` above the highest, unless the path or the number is taken.
-pub(super) async fn insert_container(
-    db: &Db,
-    tenant: TenantId,
-    path: &str,
-    gap: i32,
-) -> Result<(), Error> {
-    db.write(&INSERT_CONTAINER, &[&tenant.number, &path, &gap])
-        .await?;
-    Ok(())
 }
 
 fn token_row(row: &Row) -> TokenRow {

@@ -5,11 +5,13 @@ use std::path::{Component, Path};
 pub(super) const SOURCE: &str = "crates/cloakroom/src";
 
 /// From top to bottom: a row may use the rows below it, never one above.
-pub(super) const LAYERS: [&[&str]; 7] = [
+pub(super) const LAYERS: [&[&str]; 9] = [
     &["server", "router", "jobs", "admin", "openapi", "doctor"],
     &["proxy", "reactors", "threeds", "webhooks"],
     &["token_intents"],
+    &["token_queries", "token_documents"],
     &["tokens"],
+    &["token_types", "bins", "security_codes", "containers"],
     &["access", "rate_limits", "idempotency"],
     &["events", "audit", "formulas", "keys"],
     &[

@@ -29,7 +29,7 @@ impl Default for ContainerNumbers {
 }
 
 /// The number of a container, given out when it is first used.
-pub(super) async fn number_of(
+pub async fn number_of(
     vault: &Vault,
     tenant: TenantId,
     container: &Container,
@@ -39,13 +39,13 @@ pub(super) async fn number_of(
         return Ok(number);
     }
     for attempt in 0..ATTEMPTS {
-        let known = store::find_container_number(&vault.db, tenant, container.as_str()).await?;
+        let known = store::find_number(&vault.db, tenant, container.as_str()).await?;
         if let Some(number) = known {
             vault.container_numbers.numbers.insert(key, number).await;
             return Ok(number);
         }
         let gap = gap(attempt);
-        match store::insert_container(&vault.db, tenant, container.as_str(), gap).await {
+        match store::insert(&vault.db, tenant, container.as_str(), gap).await {
             Ok(()) => {}
             // The container may exist now or not; the token that was asked for does not.
             Err(storage::Error::OutcomeUnknown(statement)) => {
@@ -71,7 +71,7 @@ fn gap(attempt: usize) -> i32 {
 }
 
 /// The container behind a number that a row holds.
-pub(super) async fn container_of(
+pub async fn container_of(
     vault: &Vault,
     tenant: TenantId,
     number: i32,
@@ -80,7 +80,7 @@ pub(super) async fn container_of(
     if let Some(container) = vault.container_numbers.containers.get(&key).await {
         return Ok(Some(container));
     }
-    let Some(path) = store::find_container_path(&vault.db, tenant, number).await? else {
+    let Some(path) = store::find_path(&vault.db, tenant, number).await? else {
         return Ok(None);
     };
     let container = Container::known(&path);
