@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use cloakroom::access::{
     self, AccessRule, ApplicationKind, Container, Grants, NewApplication, NewTenant, Permission,
-    Tenant, TenantKind, Transform,
+    Tenant, TenantKind, TenantSettings, Transform,
 };
 use cloakroom::config::{Config, Format, Level, Secret};
 use cloakroom::{Vault, ids, keys, storage, telemetry};
@@ -74,6 +74,7 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
         NewTenant {
             name: "Development".to_owned(),
             kind: TenantKind::Test,
+            settings: TenantSettings::default(),
         },
     )
     .await?;

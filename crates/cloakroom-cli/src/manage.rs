@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use cloakroom::access::{
     self, ALL_PERMISSIONS, AccessRule, ApplicationKind, Container, Grants, NewApplication,
-    NewTenant, Permission, PermissionSet, TenantKind, Transform,
+    NewTenant, Permission, PermissionSet, TenantKind, TenantSettings, Transform,
 };
 use cloakroom::config::Config;
 use cloakroom::{Vault, keys};
@@ -31,6 +31,9 @@ pub(crate) enum TenantCommand {
         /// Whether its data is real
         #[arg(long = "type", value_enum, value_name = "TYPE")]
         kind: TenantType,
+        /// How its tokens are treated, such as `deduplicate_tokens=true`; repeatable
+        #[arg(long = "setting", value_name = "NAME=TEXT")]
+        settings: Vec<String>,
     },
     /// List the tenants
     List,
@@ -97,9 +100,25 @@ pub(crate) fn root_key(command: &RootKeyCommand) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn tenant_settings(given: &[String]) -> anyhow::Result<TenantSettings> {
+    let mut settings = TenantSettings::default();
+    for pair in given {
+        let (name, text) = pair
+            .split_once('=')
+            .with_context(|| format!("--setting {pair} is not written NAME=TEXT"))?;
+        settings.set(name, text)?;
+    }
+    Ok(settings)
+}
+
 pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Result<()> {
     match command {
-        TenantCommand::Create { name, kind } => {
+        TenantCommand::Create {
+            name,
+            kind,
+            settings,
+        } => {
+            let settings = tenant_settings(&settings)?;
             // The first tenant brings the vault's own keys along.
             let vault = Vault::open_or_initialize(config).await;
             let vault = vault.context("the vault does not open")?;
@@ -107,12 +126,17 @@ pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Re
                 TenantType::Test => TenantKind::Test,
                 TenantType::Production => TenantKind::Production,
             };
-            let tenant = access::create_tenant(&vault, NewTenant { name, kind }).await?;
+            let new = NewTenant {
+                name,
+                kind,
+                settings,
+            };
+            let tenant = access::create_tenant(&vault, new).await?;
             let id = tenant.id.uuid;
             say!("tenant {id}");
             say!(
                 "next: `cloakroom app create --tenant {id} --name NAME --type private \
-                 --rule \"/ reveal token:create,token:read,token:delete\"`"
+                 --rule \"/ reveal token:create,token:read,token:update,token:search,token:delete\"`"
             );
         }
         TenantCommand::List => {

@@ -60,10 +60,46 @@ pub fn blind_term(key: &Key<Index>, expression: &str, value: &[u8]) -> [u8; 16] 
     term
 }
 
+/// The bytes of the (version 8) UUID under which a thing with a name of its own is kept.
+///
+/// Not keyed: the name stands beside it in clear, and must keep its place when keys change.
+pub fn named_uuid_bytes(scope: &[u8; 16], name: &str) -> [u8; 16] {
+    let fields: [&[u8]; 3] = [b"name.v1", scope, name.as_bytes()];
+    let digest = primitives::sha256_fields(fields);
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    bytes[6] = (bytes[6] & 0x0f) | 0x80;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    bytes
+}
+
+/// A hash that clients may ask for under a key of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientHash {
+    Sha1,
+    Sha256,
+    Sha512,
+}
+
+/// HMAC under a key that a client wrote into an expression; it protects nothing of the vault's.
+pub fn client_hmac(hash: ClientHash, key: &[u8], message: &[u8]) -> Vec<u8> {
+    primitives::hmac_of(hash, key, message)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Control, Reply};
+
+    #[test]
+    fn a_name_has_one_uuid_per_scope() {
+        let id = named_uuid_bytes(&[1; 16], "order-1");
+
+        assert_eq!(id, named_uuid_bytes(&[1; 16], "order-1"));
+        assert_ne!(id, named_uuid_bytes(&[1; 16], "order-2"));
+        assert_ne!(id, named_uuid_bytes(&[2; 16], "order-1"));
+        assert_eq!((id[6] >> 4, id[8] >> 6), (8, 2));
+    }
 
     #[test]
     fn a_mac_depends_on_key_domain_and_parts() {

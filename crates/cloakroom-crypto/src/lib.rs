@@ -43,7 +43,10 @@ mod wrap;
 mod vectors;
 
 pub use custody::CustodyBinding;
-pub use digest::{Fingerprint, blind_term, fingerprint, mac, verify_mac};
+pub use digest::{
+    ClientHash, Fingerprint, blind_term, client_hmac, fingerprint, mac, named_uuid_bytes,
+    verify_mac,
+};
 pub use key::{CheckValue, KEY_BYTES, Key};
 pub use policy::PolicyDigest;
 pub use primitives::equal_in_constant_time;
@@ -51,7 +54,7 @@ pub use purpose::{
     Audit, Authenticates, Control, Data, Fingerprinting, Index, KeyPurpose, Purpose, Reply,
     RootKek, SealsRecords, TenantKek, Wraps,
 };
-pub use random::{random_base58, random_bytes, random_uuid_v4_bytes};
+pub use random::{fill as fill_random, random_base58, random_bytes, random_uuid_v4_bytes};
 pub use record::{RecordContext, open, seal, sealed_key_version};
 pub use sensitive::Sensitive;
 pub use wrap::{WrapContext, unwrap, wrap};

@@ -8,6 +8,8 @@ use aws_lc_rs::hmac;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use crate::ClientHash;
+
 pub(crate) const SALT_BYTES: usize = 16;
 pub(crate) const NONCE_BYTES: usize = 12;
 pub(crate) const TAG_BYTES: usize = 16;
@@ -15,6 +17,18 @@ pub(crate) const TAG_BYTES: usize = 16;
 /// HMAC-SHA-256 of one message, as published.
 pub(crate) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
     first_32(hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message).as_ref())
+}
+
+/// HMAC with the hash that a client chose.
+pub(crate) fn hmac_of(hash: ClientHash, key: &[u8], message: &[u8]) -> Vec<u8> {
+    let algorithm = match hash {
+        ClientHash::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+        ClientHash::Sha256 => hmac::HMAC_SHA256,
+        ClientHash::Sha512 => hmac::HMAC_SHA512,
+    };
+    hmac::sign(&hmac::Key::new(algorithm, key), message)
+        .as_ref()
+        .to_vec()
 }
 
 /// HMAC-SHA-256 over fields, each behind a u64 length, so that every list has its own digest.

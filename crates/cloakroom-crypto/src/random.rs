@@ -37,7 +37,8 @@ pub fn random_uuid_v4_bytes() -> [u8; 16] {
     bytes
 }
 
-pub(crate) fn fill(bytes: &mut [u8]) {
+/// Fills `bytes` with chance that nobody can guess.
+pub fn fill(bytes: &mut [u8]) {
     #[expect(
         clippy::expect_used,
         reason = "the provider aborts rather than go on without randomness"

@@ -2,7 +2,9 @@
 
 use uuid::Uuid;
 
-use crate::access::{ApplicationKind, Container, Grants, Permission, TenantKind, Transform};
+use crate::access::{
+    ApplicationKind, Container, Grants, Permission, TenantKind, TenantSettings, Transform,
+};
 use crate::ids::TenantId;
 
 /// The application behind a request. Every verb takes one.
@@ -10,6 +12,7 @@ use crate::ids::TenantId;
 pub struct Caller {
     pub tenant: TenantId,
     pub tenant_kind: TenantKind,
+    pub settings: TenantSettings,
     pub application: Uuid,
     pub application_kind: ApplicationKind,
     pub key: Uuid,
@@ -42,6 +45,15 @@ impl Caller {
             return Ok(());
         }
         Err(Denied(permission))
+    }
+
+    /// Where a permission is held: containers that do not overlap, in descending order.
+    pub fn reach(&self, permission: Permission) -> Result<Vec<Container>, Denied> {
+        let reach = self.fitting(permission)?.reach(permission);
+        if reach.is_empty() {
+            return Err(Denied(permission));
+        }
+        Ok(reach)
     }
 
     /// Grants were checked when they were given; a kind that may never hold this is refused again.

@@ -7,7 +7,7 @@ use moka::future::Cache;
 
 use super::row_mac::Authenticated as _;
 use super::store::{self, Credential};
-use super::{Error, Grants, KeyParts};
+use super::{Error, Grants, KeyParts, TenantSettings};
 use crate::caller::Caller;
 use crate::config;
 use crate::keys::ControlKey;
@@ -147,17 +147,20 @@ fn caller(credential: Credential) -> Option<Caller> {
         tenant,
         ..
     } = credential;
-    let Ok(grants) = serde_json::from_str::<Grants>(&application.grants) else {
+    let grants = serde_json::from_str::<Grants>(&application.grants).ok();
+    let settings = TenantSettings::parse(&tenant.settings);
+    let (Some(grants), Some(settings)) = (grants, settings) else {
         tracing::error!(
             error.kind = "unreadable_grants",
             application.id = %application.id,
-            "an application's grants cannot be read by this version; its keys are refused"
+            "grants or settings cannot be read by this version; the application's keys are refused"
         );
         return None;
     };
     Some(Caller {
         tenant: tenant.id,
         tenant_kind: tenant.kind,
+        settings,
         application: application.id,
         application_kind: application.kind,
         key: key.id,

@@ -45,8 +45,20 @@ impl Container {
         Self(path.into())
     }
 
+    /// What holds everything.
+    pub fn root() -> Self {
+        Self::known("/")
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The first text after this path and every path below it, in byte order.
+    ///
+    /// Paths end in `/`, and `0` is the character that follows it.
+    pub fn end(&self) -> String {
+        format!("{}0", self.0.trim_end_matches('/'))
     }
 
     /// Whether `other` is this container or lies below it.
@@ -102,6 +114,19 @@ mod tests {
         let long = format!("/{}/", "a".repeat(398));
         assert!(Container::parse(&long).is_ok());
         assert!(Container::parse(&format!("/{}/", "a".repeat(399))).is_err());
+    }
+
+    #[test]
+    fn a_container_and_what_lies_below_is_one_range() {
+        let paths = [
+            "/", "/a-b/", "/a/", "/a/0/", "/a/z_/", "/a0/", "/a_/", "/ab/", "/b/",
+        ];
+        for outer in paths.map(Container::known) {
+            for inner in paths.map(Container::known) {
+                let in_range = outer <= inner && *inner.as_str() < *outer.end();
+                assert_eq!(in_range, outer.holds(&inner), "{outer} {inner}");
+            }
+        }
     }
 
     #[test]

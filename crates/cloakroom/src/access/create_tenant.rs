@@ -4,14 +4,11 @@ use uuid::Uuid;
 
 use super::application::check_name;
 use super::row_mac::{Authenticated as _, TenantRow};
-use super::{Error, NewTenant, Tenant, TenantKind, store};
+use super::{Error, NewTenant, Tenant, TenantKind, TenantSettings, store};
 use crate::config::Environment;
 use crate::ids::{self, TenantId};
 use crate::keys::{self, ControlKey};
 use crate::vault::Vault;
-
-/// What a new tenant is set to: every token gets a fingerprint, nothing is deduplicated unasked.
-const DEFAULT_SETTINGS: &str = r#"{"fingerprint_tokens":"true","disable_ephemeral_proxy":"false","deduplicate_tokens":"false","token_deduplication_behavior":"read_existing"}"#;
 
 /// How many times to try when tenants are made at the same moment.
 const ATTEMPTS: usize = 5;
@@ -32,7 +29,7 @@ pub async fn create_tenant(vault: &Vault, new: NewTenant) -> Result<Tenant, Erro
             },
             name: new.name.clone(),
             kind: new.kind,
-            settings: DEFAULT_SETTINGS.to_owned(),
+            settings: new.settings.to_text(),
         };
         let row_mac = row.row_mac(vault.keys.control());
         let transaction = vault.db.begin().await?;
@@ -46,7 +43,7 @@ pub async fn create_tenant(vault: &Vault, new: NewTenant) -> Result<Tenant, Erro
             id: row.id,
             name: row.name,
             kind: row.kind,
-            settings: row.settings,
+            settings: new.settings,
             created_at,
         });
     }
@@ -81,11 +78,14 @@ pub async fn list_tenants(vault: &Vault) -> Result<Vec<Tenant>, Error> {
 
 fn genuine(control: &ControlKey, kept: store::KeptTenant) -> Option<Tenant> {
     let (row, row_mac, created_at) = kept;
-    row.is_genuine(control, &row_mac).then_some(Tenant {
+    if !row.is_genuine(control, &row_mac) {
+        return None;
+    }
+    Some(Tenant {
         id: row.id,
         name: row.name,
         kind: row.kind,
-        settings: row.settings,
+        settings: TenantSettings::parse(&row.settings)?,
         created_at,
     })
 }

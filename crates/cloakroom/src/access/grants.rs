@@ -86,6 +86,28 @@ impl Grants {
             })
     }
 
+    /// The containers in which, and below which, `permission` is held, in descending order.
+    ///
+    /// No one of them lies in another, so that nothing is met twice.
+    pub fn reach(&self, permission: Permission) -> Vec<Container> {
+        if self.permissions.contains(permission) {
+            return vec![Container::root()];
+        }
+        let mut reach: Vec<Container> = Vec::new();
+        for rule in &self.rules {
+            let container = &rule.container;
+            if !rule.permissions.contains(permission)
+                || reach.iter().any(|known| known.holds(container))
+            {
+                continue;
+            }
+            reach.retain(|known| !container.holds(known));
+            reach.push(container.clone());
+        }
+        reach.sort_by(|a, b| b.cmp(a));
+        reach
+    }
+
     /// Whether `permission` is held anywhere at all.
     pub fn mention(&self, permission: Permission) -> bool {
         self.permissions.contains(permission)
@@ -198,6 +220,33 @@ mod tests {
             let decided = grants.decide(permission, &Container::known(container));
             assert_eq!(decided, expected, "{permission} {container}");
         }
+    }
+
+    #[test]
+    fn a_permission_reaches_each_container_once() {
+        let ruled = |containers: &[&str]| Grants {
+            permissions: [TokenUse].into_iter().collect(),
+            rules: containers
+                .iter()
+                .zip(1..)
+                .map(|(container, priority)| {
+                    rule(priority, container, Transform::Mask, &[TokenRead])
+                })
+                .collect(),
+        };
+        let cases: [(&[&str], &[&str]); 5] = [
+            (&[], &[]),
+            (&["/a/", "/b/"], &["/b/", "/a/"]),
+            (&["/a/b/", "/a/", "/a/c/"], &["/a/"]),
+            (&["/a/", "/", "/b/"], &["/"]),
+            (&["/a/", "/ab/", "/a/b/"], &["/ab/", "/a/"]),
+        ];
+        for (containers, expected) in cases {
+            let reach = ruled(containers).reach(TokenRead);
+            let paths: Vec<&str> = reach.iter().map(Container::as_str).collect();
+            assert_eq!(paths, expected, "{containers:?}");
+        }
+        assert_eq!(ruled(&["/a/"]).reach(TokenUse), [Container::root()]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use self::examine::{Examined, examine};
 pub use self::grants::{AccessRule, Grants, Transform};
 pub use self::permission::{ALL_PERMISSIONS, Permission, PermissionSet};
 pub(crate) use self::store::STATEMENTS;
-pub use self::tenant::{NewTenant, Tenant, TenantKind};
+pub use self::tenant::{DeduplicationBehavior, NewTenant, Tenant, TenantKind, TenantSettings};
 use crate::{keys, storage};
 
 #[derive(Debug, thiserror::Error)]

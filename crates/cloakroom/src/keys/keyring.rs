@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cloakroom_crypto::{
-    Control, Data, Key, Purpose, Sensitive, TenantKek, WrapContext, random_bytes,
+    Control, Data, Key, Purpose, Sensitive, TenantKek, WrapContext, Wraps, random_bytes,
 };
 use moka::Expiry;
 use moka::future::Cache;
@@ -124,26 +124,56 @@ impl Keyring {
                     .await?,
             );
         }
-        let mut data = Vec::new();
-        let mut active = None;
-        for row in usable::<Data>(&rows) {
+        let data = self.unwrap_all::<Data>(tenant, &keks, &rows)?;
+        let active = usable::<Data>(&rows)
+            .find(|row| State::from_number(row.state) == Some(State::Active))
+            .ok_or(Error::Missing("active data key for this tenant"))?;
+        Ok(TenantKeys {
+            environment: self.environment.clone(),
+            tenant,
+            active: active.version,
+            data,
+            fingerprinting: self.first(tenant, &keks, &rows)?,
+            index: self.first(tenant, &keks, &rows)?,
+        })
+    }
+
+    /// Every usable version of a key, the active one first.
+    fn unwrap_all<P: Purpose>(
+        &self,
+        tenant: TenantId,
+        keks: &[Key<TenantKek>],
+        rows: &[KeyRow],
+    ) -> Result<Vec<(u32, Key<P>)>, Error>
+    where
+        TenantKek: Wraps<P>,
+    {
+        let unwrap = |row: &KeyRow| {
             let context = self.context(tenant, row.version);
             let key = keks
                 .iter()
                 .find_map(|kek| cloakroom_crypto::unwrap(kek, &context, &row.wrapped).ok())
-                .ok_or_else(|| Error::WrongKey("a tenant's data key".to_owned()))?;
-            if State::from_number(row.state) == Some(State::Active) {
-                active.get_or_insert(row.version);
-            }
-            data.push((row.version, key));
-        }
-        let active = active.ok_or(Error::Missing("active data key for this tenant"))?;
-        Ok(TenantKeys {
-            environment: self.environment.clone(),
-            tenant,
-            active,
-            data,
-        })
+                .ok_or_else(|| Error::WrongKey(format!("a tenant's {} key", P::PURPOSE.name())))?;
+            Ok((row.version, key))
+        };
+        usable::<P>(rows).map(unwrap).collect()
+    }
+
+    /// The active version of a key.
+    fn first<P: Purpose>(
+        &self,
+        tenant: TenantId,
+        keks: &[Key<TenantKek>],
+        rows: &[KeyRow],
+    ) -> Result<Key<P>, Error>
+    where
+        TenantKek: Wraps<P>,
+    {
+        let versions = self.unwrap_all::<P>(tenant, keks, rows)?;
+        let active = versions.into_iter().next();
+        active.map(|(_, key)| key).ok_or(Error::Missing(
+            "active key of every purpose for this tenant",
+        ))
     }
 
     fn context(&self, tenant: TenantId, version: u32) -> WrapContext<'_> {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cloakroom_crypto::{
-    Data, Key, PolicyDigest, RecordContext, Sensitive, open, seal, sealed_key_version,
+    Data, Fingerprint, Fingerprinting, Index, Key, PolicyDigest, RecordContext, Sensitive,
+    blind_term, fingerprint, open, seal, sealed_key_version,
 };
 
 use super::Error;
@@ -19,12 +20,14 @@ pub struct Record<'a> {
     pub policy: PolicyDigest,
 }
 
-/// A tenant's data keys: the active one seals, every one opens.
+/// A tenant's keys: the active data key seals, every one opens; the others make keyed digests.
 pub struct TenantKeys {
     pub(super) environment: Arc<str>,
     pub(super) tenant: TenantId,
     pub(super) active: u32,
     pub(super) data: Vec<(u32, Key<Data>)>,
+    pub(super) fingerprinting: Key<Fingerprinting>,
+    pub(super) index: Key<Index>,
 }
 
 impl TenantKeys {
@@ -41,6 +44,16 @@ impl TenantKeys {
         let version = sealed_key_version(sealed).map_err(|_| Error::Integrity)?;
         let key = self.version(version).ok_or(Error::Integrity)?;
         open(key, &self.context(record), sealed).map_err(|_| Error::Integrity)
+    }
+
+    /// What equal values of one kind have in common, in this tenant alone.
+    pub fn fingerprint(&self, kind: &str, value: &str) -> Fingerprint {
+        fingerprint(&self.fingerprinting, kind, value.as_bytes())
+    }
+
+    /// A search term: what is searched (`domain`) and the value, digested.
+    pub fn term(&self, domain: &str, value: &[u8]) -> [u8; 16] {
+        blind_term(&self.index, domain, value)
     }
 
     /// Whether a value was sealed under a version that is not on this ring (yet).

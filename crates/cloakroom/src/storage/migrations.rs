@@ -10,11 +10,18 @@ pub struct Migration {
 }
 
 /// Every migration, in order. A file in `migrations/` that is missing here fails a test.
-pub const MIGRATIONS: &[Migration] = &[Migration {
-    number: 1,
-    name: "foundation",
-    sql: include_str!("../../../../migrations/0001_foundation.sql"),
-}];
+pub const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 1,
+        name: "foundation",
+        sql: include_str!("../../../../migrations/0001_foundation.sql"),
+    },
+    Migration {
+        number: 2,
+        name: "finding_tokens",
+        sql: include_str!("../../../../migrations/0002_finding_tokens.sql"),
+    },
+];
 
 /// Migrations are found by number alone: an applied one is never edited.
 const BOOKKEEPING: &str = "create table if not exists migration (

@@ -1,6 +1,7 @@
 //! PostgreSQL: connections, deadlines, and what an answer or a silence of the database means.
 
 mod connection;
+mod lease;
 mod migrations;
 mod server;
 mod statement;
@@ -17,6 +18,7 @@ use tokio_postgres::types::ToSql;
 
 use self::connection::Connector;
 pub use self::connection::{Connection, connect_once};
+pub use self::lease::hold_lease;
 pub use self::migrations::{MIGRATIONS, Migration, applied, check, grant, migrate};
 pub use self::server::{Session, clock_skew, session, settings};
 pub use self::statement::Statement;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cloakroom::access::{self, ApplicationKind, NewTenant, Permission, TenantKind};
+use cloakroom::access::{self, ApplicationKind, NewTenant, Permission, TenantKind, TenantSettings};
 use cloakroom::config::Environment;
 use http::StatusCode;
 use serde_json::json;
@@ -195,6 +195,7 @@ async fn a_test_vault_keeps_no_production_tenant() {
     let new = || NewTenant {
         name: "Real".into(),
         kind: TenantKind::Production,
+        settings: TenantSettings::default(),
     };
 
     let refused = access::create_tenant(&test.vault, new()).await;
@@ -228,6 +229,7 @@ async fn tenants_made_at_the_same_moment_get_numbers_of_their_own() {
             let new = NewTenant {
                 name: "One of many".into(),
                 kind: TenantKind::Test,
+                settings: TenantSettings::default(),
             };
             access::create_tenant(&vault, new).await.unwrap().id.number
         });

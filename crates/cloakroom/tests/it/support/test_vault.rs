@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use cloakroom::access::{
     self, AccessRule, ApplicationKind, Container, Grants, NewApplication, NewTenant, Permission,
-    Tenant, TenantKind, Transform,
+    Tenant, TenantKind, TenantSettings, Transform,
 };
 use cloakroom::config::{Config, Secret};
 use cloakroom::server::Server;
@@ -65,6 +65,7 @@ impl TestVault {
         let new = NewTenant {
             name: "A tenant".into(),
             kind: TenantKind::Test,
+            settings: TenantSettings::default(),
         };
         access::create_tenant(&self.vault, new).await.unwrap()
     }
