@@ -52,7 +52,7 @@ pub use policy::PolicyDigest;
 pub use primitives::equal_in_constant_time;
 pub use purpose::{
     Audit, Authenticates, Control, Data, Fingerprinting, Index, KeyPurpose, Purpose, Reply,
-    RootKek, SealsRecords, TenantKek, Wraps,
+    RootKek, SealsRecords, SecurityCode, TenantKek, Wraps,
 };
 pub use random::{fill as fill_random, random_base58, random_bytes, random_uuid_v4_bytes};
 pub use record::{RecordContext, open, seal, sealed_key_version};

@@ -14,10 +14,11 @@ pub enum KeyPurpose {
     Reply = 6,
     Control = 7,
     Audit = 8,
+    SecurityCode = 9,
 }
 
 impl KeyPurpose {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::RootKek,
         Self::TenantKek,
         Self::Data,
@@ -26,6 +27,7 @@ impl KeyPurpose {
         Self::Reply,
         Self::Control,
         Self::Audit,
+        Self::SecurityCode,
     ];
 
     pub fn number(self) -> i16 {
@@ -43,6 +45,7 @@ impl KeyPurpose {
             Self::Reply => "reply",
             Self::Control => "control",
             Self::Audit => "audit",
+            Self::SecurityCode => "security_code",
         }
     }
 }
@@ -63,7 +66,7 @@ pub trait Purpose: sealed::Sealed {
     const PURPOSE: KeyPurpose;
 }
 
-/// Wraps tenant, control and audit keys.
+/// Wraps tenant, control, audit and security-code keys.
 pub struct RootKek;
 /// Wraps the working keys of one tenant.
 pub struct TenantKek;
@@ -79,6 +82,8 @@ pub struct Reply;
 pub struct Control;
 /// Signs checkpoints of the audit chain.
 pub struct Audit;
+/// Seals security codes for a short time; never kept in a database.
+pub struct SecurityCode;
 
 macro_rules! purposes {
     ($($marker:ident => $purpose:ident),* $(,)?) => {$(
@@ -98,6 +103,7 @@ purposes! {
     Reply => Reply,
     Control => Control,
     Audit => Audit,
+    SecurityCode => SecurityCode,
 }
 
 /// Which keys a key-encrypting key may wrap.
@@ -105,6 +111,7 @@ pub trait Wraps<P: Purpose>: Purpose {}
 impl Wraps<TenantKek> for RootKek {}
 impl Wraps<Control> for RootKek {}
 impl Wraps<Audit> for RootKek {}
+impl Wraps<SecurityCode> for RootKek {}
 impl Wraps<Data> for TenantKek {}
 impl Wraps<Fingerprinting> for TenantKek {}
 impl Wraps<Index> for TenantKek {}
@@ -114,6 +121,7 @@ impl Wraps<Reply> for TenantKek {}
 pub trait SealsRecords: Purpose {}
 impl SealsRecords for Data {}
 impl SealsRecords for Reply {}
+impl SealsRecords for SecurityCode {}
 
 /// Keys that authenticate what is stored in clear.
 pub trait Authenticates: Purpose {}
@@ -142,7 +150,7 @@ mod tests {
 
     #[test]
     fn an_unknown_number_is_refused() {
-        for number in [i16::MIN, -1, 0, 9, i16::MAX] {
+        for number in [i16::MIN, -1, 0, 10, i16::MAX] {
             assert_eq!(KeyPurpose::try_from(number), Err(Error::UnknownPurpose));
         }
     }

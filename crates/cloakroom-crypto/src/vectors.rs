@@ -7,7 +7,7 @@ use crate::record::{Header, seal_with};
 use crate::wrap::wrap_with;
 use crate::{
     Control, Data, Fingerprinting, Index, Key, PolicyDigest, Purpose, RecordContext, RootKek,
-    TenantKek, WrapContext, Wraps, blind_term, fingerprint, mac, open, unwrap,
+    SecurityCode, TenantKek, WrapContext, Wraps, blind_term, fingerprint, mac, open, unwrap,
 };
 
 const RECORDS: &str = include_str!("../vectors/envelope.json");
@@ -97,6 +97,7 @@ fn wrapped_key(vector: &Value) -> Vec<u8> {
     match text(&vector["purpose"]) {
         "tenant_kek" => wrap_there_and_back::<RootKek, TenantKek>(vector),
         "control" => wrap_there_and_back::<RootKek, Control>(vector),
+        "security_code" => wrap_there_and_back::<RootKek, SecurityCode>(vector),
         "data" => wrap_there_and_back::<TenantKek, Data>(vector),
         "index" => wrap_there_and_back::<TenantKek, Index>(vector),
         other => panic!("no vector is expected for {other}"),
