@@ -1,0 +1,170 @@
+//! The operator's BIN table: kept in the database, taken over by running nodes.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cloakroom::bins::{self, BinFile, CardDetails, Format, Table};
+use cloakroom::{Vault, access::TenantKind, admin::Readiness, jobs};
+use serde_json::{Value, json};
+
+use crate::support::TestVault;
+
+const NUMBER: &str = "4000001111111118";
+
+fn table(text: &str) -> Table {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bins.csv");
+    std::fs::write(&path, text).unwrap();
+    let format = Format::of(Path::new("bins.csv")).unwrap();
+    let file = BinFile {
+        path,
+        format,
+        is_padded: false,
+    };
+    bins::read(&file, &mut |_| {}).unwrap()
+}
+
+fn table_saying(funding: &str) -> Table {
+    table(&format!(
+        "low,funding,segment\n400000,{funding},{funding}\n"
+    ))
+}
+
+async fn import(vault: &Vault, table: &Table) -> i32 {
+    let imported = bins::import(vault, table, "bins.csv", &mut |_| {}).await;
+    imported.unwrap().version
+}
+
+fn funding(vault: &Vault) -> Option<&'static str> {
+    CardDetails::of(&vault.bins, TenantKind::Production, NUMBER)
+        .unwrap()
+        .funding
+}
+
+#[tokio::test]
+async fn a_new_table_reaches_a_running_node_within_ten_seconds() {
+    let vault = TestVault::start().await;
+    let client = vault.revealing_client().await;
+    let readiness = Readiness::new(jobs::CHECKS);
+    let _jobs = jobs::start(&vault.vault, &readiness);
+    let card = json!({"type": "card", "data": {"number": NUMBER}});
+    let before = client.post("/tokens", card).await;
+    let path = format!("/tokens/{}", before.id());
+    let elsewhere = Vault::open(vault.configuration()).await.unwrap();
+
+    for expected in ["debit", "prepaid"] {
+        import(&elsewhere, &table_saying(expected)).await;
+        let imported = Instant::now();
+        while client.get(&path).await.body["card"]["funding"] != expected {
+            let waited = imported.elapsed();
+            assert!(waited < Duration::from_secs(10), "{expected}: {waited:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    assert_eq!(before.body["card"]["funding"], Value::Null);
+    assert_eq!(before.body["card"]["brand"], "visa");
+}
+
+#[tokio::test]
+async fn a_node_is_ready_only_with_the_table_that_is_kept() {
+    let vault = TestVault::start().await;
+    import(&vault.vault, &table_saying("debit")).await;
+    let starting = Vault::open(vault.configuration()).await.unwrap();
+    let readiness = Readiness::new(jobs::CHECKS);
+    assert_eq!(funding(&starting), None);
+
+    let _jobs = jobs::start(&starting, &readiness);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !readiness.snapshot().is_ready() {
+        assert!(Instant::now() < deadline, "{readiness:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
+    assert_eq!(funding(&starting), Some("debit"));
+}
+
+#[tokio::test]
+async fn a_damaged_table_is_not_taken_over() {
+    let vault = TestVault::start().await;
+    let node = &vault.vault;
+    import(node, &table_saying("debit")).await;
+    bins::refresh(node).await.unwrap();
+    let admin = vault.database.connect().await;
+
+    let damages = [
+        "update bin_chunk set content = set_byte(content, 5, 77) where position = 1",
+        "update bin_chunk set digest = set_byte(digest, 0, 255 - get_byte(digest, 0))",
+        "delete from bin_chunk where position = 2",
+        "update bin_chunk set position = 9 where position = 2;
+        update bin_chunk set position = 2 where position = 3;
+        update bin_chunk set position = 3 where position = 9",
+        "update bin_table set chunk_count = chunk_count - 1",
+        "update bin_table set digest = null",
+    ];
+    for damage in damages {
+        import(node, &table_saying("prepaid")).await;
+        admin.batch_execute(damage).await.unwrap();
+        let refused = bins::refresh(node).await;
+        assert!(matches!(refused, Err(bins::Error::Damaged)), "{damage}");
+        assert_eq!(funding(node), Some("debit"), "{damage}");
+        // It is looked at once: loading a large one every few seconds would help nobody.
+        assert!(bins::refresh(node).await.is_ok(), "{damage}");
+    }
+
+    import(node, &table_saying("prepaid")).await;
+    bins::refresh(node).await.unwrap();
+    assert_eq!(funding(node), Some("prepaid"));
+}
+
+#[tokio::test]
+async fn only_the_newest_table_is_kept() {
+    let vault = TestVault::start().await;
+    let admin = vault.database.connect().await;
+    // What an import leaves behind that was killed.
+    let abandoned = "insert into bin_table (version, source) values (1, 'gone.csv');
+        insert into bin_chunk (version, position, content, digest) values (1, 0, '', '')";
+    admin.batch_execute(abandoned).await.unwrap();
+
+    assert!(bins::status(&vault.vault).await.unwrap().is_none());
+    import(&vault.vault, &table_saying("debit")).await;
+    let version = import(&vault.vault, &table_saying("credit")).await;
+
+    assert_eq!(version, 3);
+    for table in ["bin_table", "bin_chunk"] {
+        let sql = format!("select array_agg(distinct version) from {table}");
+        let versions: Vec<i32> = admin.query_one(&sql, &[]).await.unwrap().get(0);
+        assert_eq!(versions, [3], "{table}");
+    }
+    let status = bins::status(&vault.vault).await.unwrap().unwrap();
+    assert_eq!((status.version, status.rows), (3, 1));
+    assert_eq!(status.source, "bins.csv");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_imports_at_once_the_later_one_stays() {
+    let vault = TestVault::start().await;
+    let node = &vault.vault;
+    let mut later = None;
+    let mut import_another = |_| {
+        if later.is_none() {
+            let table = table_saying("debit");
+            let import = import(node, &table);
+            let run = || tokio::runtime::Handle::current().block_on(import);
+            later = Some(tokio::task::block_in_place(run));
+        }
+    };
+
+    let earlier = bins::import(node, &table_saying("credit"), "a.csv", &mut import_another).await;
+
+    assert!(
+        matches!(earlier, Err(bins::Error::Superseded)),
+        "{earlier:?}"
+    );
+    bins::refresh(node).await.unwrap();
+    assert_eq!(funding(node), Some("debit"));
+    let admin = vault.database.connect().await;
+    let sql = "select count(distinct version) from bin_chunk";
+    let versions: i64 = admin.query_one(sql, &[]).await.unwrap().get(0);
+    assert_eq!(versions, 1);
+}
