@@ -1,0 +1,263 @@
+//! Lists and searches of the second version: one page after the other, in the order of containers.
+
+use super::cursor::{self, Endpoint, Position};
+use super::store::{self, Exactly, Place, Range};
+use super::{Condition, Error, Filter, Page};
+use crate::access::{Container, Permission};
+use crate::api::Broken;
+use crate::caller::Caller;
+use crate::keys;
+use crate::token_types::TokenKind;
+use crate::tokens::{self, Term, TokenRow, TokenView, data_term, fingerprint_term, metadata_term};
+use crate::vault::Vault;
+use crate::{containers, storage};
+
+/// One page, and where the next one starts.
+pub struct Listed {
+    pub tokens: Vec<TokenView>,
+    pub next: Option<String>,
+}
+
+/// Lists what the caller may read, each token as the rule for its container shows it.
+pub async fn list(
+    vault: &Vault,
+    caller: &Caller,
+    filter: &Filter,
+    page: &Page,
+) -> Result<Listed, Error> {
+    page_of(vault, caller, (Endpoint::List, filter), page).await
+}
+
+/// Finds what the caller may search, each token as the rule for its container shows it.
+pub async fn search(
+    vault: &Vault,
+    caller: &Caller,
+    filter: &Filter,
+    page: &Page,
+) -> Result<Listed, Error> {
+    page_of(vault, caller, (Endpoint::Search, filter), page).await
+}
+
+async fn page_of(
+    vault: &Vault,
+    caller: &Caller,
+    asked: (Endpoint, &Filter),
+    page: &Page,
+) -> Result<Listed, Error> {
+    let (endpoint, filter) = asked;
+    let permission = match endpoint {
+        Endpoint::List => Permission::TokenRead,
+        Endpoint::Search => Permission::TokenSearch,
+    };
+    let reach = match &filter.container {
+        None => caller.reach(permission)?,
+        Some(container) => {
+            caller.require(permission, container)?;
+            vec![container.clone()]
+        }
+    };
+    let record = cursor::record(endpoint, filter);
+    let start = match &page.start {
+        None => None,
+        Some(text) => Some(open_cursor(vault, caller, &record, text).await?),
+    };
+    let Some(wanted) = Wanted::new(vault, caller, filter).await? else {
+        return Ok(Listed {
+            tokens: Vec::new(),
+            next: None,
+        });
+    };
+    let walk = Walk {
+        vault,
+        caller,
+        wanted,
+    };
+    // One more than asked for tells whether there is a next page.
+    let mut rows = walk.rows(&reach, start, page.size + 1).await?;
+    let has_more = rows.len() > page.size && page.size > 0;
+    rows.truncate(page.size);
+    let next = match rows.last().filter(|_| has_more) {
+        None => None,
+        Some(last) => {
+            let position = Position {
+                container: last.container,
+                created_at: last.created_at,
+                token_id: *last.id.key(),
+            };
+            let keys = vault.keys.of(caller.tenant).await?;
+            Some(cursor::write(&position, &record, |record, bytes| {
+                keys.seal(record, bytes)
+            })?)
+        }
+    };
+    Ok(Listed {
+        tokens: tokens::view_readable(vault, caller, rows, permission).await?,
+        next,
+    })
+}
+
+/// Where the cursor points; one that was made for anything else is refused.
+async fn open_cursor(
+    vault: &Vault,
+    caller: &Caller,
+    record: &keys::Record<'_>,
+    text: &str,
+) -> Result<(Position, Container), Error> {
+    let position = match cursor::decode(text) {
+        // With the keys at hand: bytes that a client chose must not make the keyring look for more.
+        Some(sealed) => {
+            let keys = vault.keys.of(caller.tenant).await?;
+            cursor::position(keys.open(record, &sealed))?
+        }
+        None => None,
+    };
+    let rule = "must be the `next` of the page before, for the same filter";
+    let refused = || Error::Invalid(vec![Broken::new("start", rule)]);
+    let position = position.ok_or_else(refused)?;
+    let container = containers::container_of(vault, caller.tenant, position.container)
+        .await?
+        .ok_or_else(refused)?;
+    Ok((position, container))
+}
+
+/// What rows are looked for, in the terms of the tables.
+enum Wanted<'a> {
+    Kinds(Vec<i16>),
+    Term(Term, Exactly<'a>),
+    Fingerprint(cloakroom_crypto::Fingerprint),
+}
+
+impl<'a> Wanted<'a> {
+    /// Nothing when no token can be meant.
+    async fn new(
+        vault: &Vault,
+        caller: &Caller,
+        filter: &'a Filter,
+    ) -> Result<Option<Self>, keys::Error> {
+        let keys = vault.keys.of(caller.tenant).await?;
+        Ok(match &filter.condition {
+            None => Some(Self::Kinds(all_kinds())),
+            Some(Condition::Kind(kind)) => Some(Self::Kinds(vec![*kind as i16])),
+            Some(Condition::Data(value)) => {
+                let term = data_term(&keys, value.expose());
+                Some(Self::Term(term, Exactly::default()))
+            }
+            Some(Condition::Metadata { key, value }) => {
+                let exactly = Exactly {
+                    metadata: Some((key, value)),
+                    ..Exactly::default()
+                };
+                Some(Self::Term(metadata_term(&keys, key, value), exactly))
+            }
+            Some(Condition::Fingerprint(text)) => fingerprint(text).map(Self::Fingerprint),
+        })
+    }
+}
+
+pub(super) fn all_kinds() -> Vec<i16> {
+    TokenKind::ALL.into_iter().map(|kind| kind as i16).collect()
+}
+
+/// Text that is no fingerprint belongs to no token.
+fn fingerprint(text: &str) -> Option<cloakroom_crypto::Fingerprint> {
+    let bytes = bs58::decode(text).into_vec().ok()?;
+    <[u8; 32]>::try_from(bytes).ok().map(Into::into)
+}
+
+/// Going through containers from the last path to the first.
+struct Walk<'a> {
+    vault: &'a Vault,
+    caller: &'a Caller,
+    wanted: Wanted<'a>,
+}
+
+impl Walk<'_> {
+    /// Up to `limit` rows below the start. The reach is in descending order and does not overlap.
+    async fn rows(
+        &self,
+        reach: &[Container],
+        start: Option<(Position, Container)>,
+        limit: usize,
+    ) -> Result<Vec<TokenRow>, Error> {
+        let mut rows = Vec::new();
+        for container in reach {
+            let missing = limit - rows.len();
+            if missing == 0 {
+                break;
+            }
+            let (low, end) = (container.as_str(), container.end());
+            let found = match &start {
+                // Everything here came before.
+                Some((_, reached)) if reached.as_str() < low => continue,
+                Some((position, reached)) if reached.as_str() < end.as_str() => {
+                    self.below(low, (position, reached), missing).await?
+                }
+                _ => self.within(&Range { low, end: &end }, missing).await?,
+            };
+            rows.extend(found);
+        }
+        Ok(rows)
+    }
+
+    async fn within(
+        &self,
+        range: &Range<'_>,
+        limit: usize,
+    ) -> Result<Vec<TokenRow>, storage::Error> {
+        let (db, tenant) = (&self.vault.db, self.caller.tenant);
+        match &self.wanted {
+            Wanted::Kinds(kinds) => store::in_containers(db, tenant, range, kinds, limit).await,
+            _ => self.by_term((range, Place::LOWEST), limit).await,
+        }
+    }
+
+    async fn below(
+        &self,
+        low: &str,
+        start: (&Position, &Container),
+        limit: usize,
+    ) -> Result<Vec<TokenRow>, storage::Error> {
+        let (position, reached) = start;
+        let place = Place {
+            created_at: position.created_at,
+            token_id: position.token_id,
+        };
+        let range = Range {
+            low,
+            end: reached.as_str(),
+        };
+        let Wanted::Kinds(kinds) = &self.wanted else {
+            return self.by_term((&range, place), limit).await;
+        };
+        let (db, tenant) = (&self.vault.db, self.caller.tenant);
+        let within = (position.container, place);
+        let mut rows = store::in_container_below(db, tenant, within, kinds, limit).await?;
+        let missing = limit - rows.len();
+        if missing > 0 {
+            rows.extend(store::in_containers(db, tenant, &range, kinds, missing).await?);
+        }
+        Ok(rows)
+    }
+
+    async fn by_term(
+        &self,
+        below: (&Range<'_>, Place),
+        limit: usize,
+    ) -> Result<Vec<TokenRow>, storage::Error> {
+        let (db, tenant) = (&self.vault.db, self.caller.tenant);
+        match &self.wanted {
+            Wanted::Term(term, exactly) => {
+                store::by_term(db, tenant, (term, exactly), below, limit).await
+            }
+            Wanted::Fingerprint(fingerprint) => {
+                let exactly = Exactly {
+                    fingerprint: Some(fingerprint),
+                    ..Exactly::default()
+                };
+                let term = fingerprint_term(fingerprint);
+                store::by_term(db, tenant, (&term, &exactly), below, limit).await
+            }
+            Wanted::Kinds(_) => Ok(Vec::new()),
+        }
+    }
+}

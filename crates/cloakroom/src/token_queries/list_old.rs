@@ -1,0 +1,113 @@
+//! Lists and searches of the first version: pages by number, newest first.
+
+use super::list::all_kinds;
+use super::store::{self, Reach};
+use super::{Error, OldFilter, OldPage};
+use crate::access::Permission;
+use crate::caller::Caller;
+use crate::token_attributes::TokenId;
+use crate::tokens::{self, TokenView, data_term, fold, metadata_term};
+use crate::vault::Vault;
+
+/// One page, and how many tokens there are on all pages.
+pub struct OldListed {
+    pub tokens: Vec<TokenView>,
+    pub total: u64,
+}
+
+/// Lists what the caller may read.
+pub async fn list_old(
+    vault: &Vault,
+    caller: &Caller,
+    filter: &OldFilter,
+    page: OldPage,
+) -> Result<OldListed, Error> {
+    page_of(vault, caller, filter, (page, Permission::TokenRead)).await
+}
+
+/// Finds what the caller may search.
+pub async fn search_old(
+    vault: &Vault,
+    caller: &Caller,
+    filter: &OldFilter,
+    page: OldPage,
+) -> Result<OldListed, Error> {
+    page_of(vault, caller, filter, (page, Permission::TokenSearch)).await
+}
+
+async fn page_of(
+    vault: &Vault,
+    caller: &Caller,
+    filter: &OldFilter,
+    asked: (OldPage, Permission),
+) -> Result<OldListed, Error> {
+    let (page, permission) = asked;
+    let reach = caller.reach(permission)?;
+    if let Some(ids) = &filter.ids {
+        return by_ids(vault, caller, (ids, filter), asked).await;
+    }
+    let reach = Reach {
+        lows: reach.iter().map(|path| path.as_str().to_owned()).collect(),
+        ends: reach.iter().map(crate::access::Container::end).collect(),
+    };
+    let size = i64::try_from(page.size).unwrap_or(i64::MAX);
+    let offset = (i64::from(page.page - 1).saturating_mul(size), size);
+    let keys = vault.keys.of(caller.tenant).await?;
+    let mut terms: Vec<_> = filter
+        .metadata
+        .iter()
+        .map(|(key, value)| metadata_term(&keys, key, value))
+        .collect();
+    terms.extend(
+        filter
+            .data
+            .iter()
+            .map(|data| data_term(&keys, data.expose())),
+    );
+    let (db, tenant) = (&vault.db, caller.tenant);
+    let (rows, total) = match terms.as_slice() {
+        [] => store::old_page(db, tenant, &reach, &all_kinds(), offset).await?,
+        terms => store::old_page_by_terms(db, tenant, &reach, terms, offset).await?,
+    };
+    Ok(OldListed {
+        tokens: tokens::view_readable(vault, caller, rows, permission).await?,
+        total: total.unsigned_abs(),
+    })
+}
+
+/// At most a hundred ids were named: they are read, and the rest is sorted out here.
+async fn by_ids(
+    vault: &Vault,
+    caller: &Caller,
+    what: (&[String], &OldFilter),
+    asked: (OldPage, Permission),
+) -> Result<OldListed, Error> {
+    let ((ids, filter), (page, permission)) = (what, asked);
+    let ids: Vec<TokenId> = ids
+        .iter()
+        .map(|text| TokenId::of(caller.tenant, text))
+        .collect();
+    let mut found = tokens::find_readable(vault, caller, &ids, permission).await?;
+    found.retain(|view| {
+        let has = |(key, value): &(String, String)| has_entry(view, key, value);
+        filter.metadata.iter().all(has)
+    });
+    found.sort_by_key(|view| std::cmp::Reverse((view.token.created_at, *view.token.id.key())));
+    let total = found.len() as u64;
+    let skipped = usize::try_from(page.page - 1).unwrap_or(usize::MAX);
+    let skipped = skipped.saturating_mul(page.size);
+    Ok(OldListed {
+        tokens: found.into_iter().skip(skipped).take(page.size).collect(),
+        total,
+    })
+}
+
+fn has_entry(view: &TokenView, key: &str, value: &str) -> bool {
+    let kept = view.token.metadata.as_deref();
+    let kept: serde_json::Map<String, serde_json::Value> = kept
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    kept.iter().any(|(name, text)| {
+        fold(name) == fold(key) && text.as_str().is_some_and(|text| fold(text) == fold(value))
+    })
+}
