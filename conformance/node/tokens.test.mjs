@@ -68,6 +68,9 @@ attempt("tokens.create", "a card is answered masked and read back whole", async 
   });
   assert.equal(card.bin, "42424242");
   assert.equal(card.last4, "4242");
+  assert.equal(card.brand, "visa");
+  assert.equal(card.funding, "credit");
+  assert.equal(card.authentication, "sca_required");
   assert.equal(card.expirationMonth, 12);
   assert.equal(card.expirationYear, 2030);
   assert.deepEqual(cardRead, card);

@@ -75,6 +75,9 @@ def test_a_card_is_answered_masked_and_read_back_whole(vault):
     }
     assert card.bin == "42424242"
     assert card.last4 == "4242"
+    assert card.brand == "visa"
+    assert card.funding == "credit"
+    assert card.authentication == "sca_required"
     assert card.expiration_month == 12
     assert card.expiration_year == 2030
 

@@ -8,6 +8,7 @@ macro_rules! say {
     }};
 }
 
+mod bins;
 mod configuration;
 mod dev;
 mod doctor;
@@ -60,6 +61,9 @@ enum Command {
     /// Make API keys
     #[command(subcommand)]
     Key(manage::KeyCommand),
+    /// Import and examine what is known about BINs
+    #[command(subcommand)]
+    Bins(bins::BinsCommand),
     /// Print the description of the API (OpenAPI 3.1)
     Openapi,
 }
@@ -103,6 +107,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Tenant(command) => runtime()?.block_on(manage::tenant(load()?, command))?,
         Command::App(command) => runtime()?.block_on(manage::app(load()?, command))?,
         Command::Key(command) => runtime()?.block_on(manage::key(load()?, command))?,
+        Command::Bins(command) => runtime()?.block_on(bins::run(load()?, command))?,
         Command::Openapi => say!("{}", cloakroom::router::document_text().as_str().trim_end()),
     }
     Ok(ExitCode::SUCCESS)

@@ -45,6 +45,15 @@ pub(crate) enum TenantType {
     Production,
 }
 
+impl TenantType {
+    pub(crate) fn kind(self) -> TenantKind {
+        match self {
+            Self::Test => TenantKind::Test,
+            Self::Production => TenantKind::Production,
+        }
+    }
+}
+
 #[derive(Subcommand)]
 pub(crate) enum AppCommand {
     /// Make an application
@@ -122,13 +131,9 @@ pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Re
             // The first tenant brings the vault's own keys along.
             let vault = Vault::open_or_initialize(config).await;
             let vault = vault.context("the vault does not open")?;
-            let kind = match kind {
-                TenantType::Test => TenantKind::Test,
-                TenantType::Production => TenantKind::Production,
-            };
             let new = NewTenant {
                 name,
-                kind,
+                kind: kind.kind(),
                 settings,
             };
             let tenant = access::create_tenant(&vault, new).await?;
@@ -205,7 +210,7 @@ pub(crate) fn all_permissions(kind: ApplicationKind) -> PermissionSet {
         .collect()
 }
 
-async fn open(config: Config) -> anyhow::Result<Vault> {
+pub(crate) async fn open(config: Config) -> anyhow::Result<Vault> {
     Vault::open(config).await.context("the vault does not open")
 }
 

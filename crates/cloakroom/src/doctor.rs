@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::config::{Config, Environment};
-use crate::storage::{self, Connection};
+use crate::storage::{self, Connection, Persistence, Redis};
 use crate::vault::{self, Vault};
 use crate::{access, config, keys};
 
@@ -35,7 +35,7 @@ impl Finding {
     }
 }
 
-/// Looks at configuration, database, clock, migrations and keys, in this order.
+/// Looks at configuration, database, clock, migrations, keys and Redis, in this order.
 pub async fn examine(config: &Config) -> Vec<Finding> {
     let mut findings = examine_config(config);
     match storage::connect_once(&config.database).await {
@@ -49,6 +49,7 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
         }
         Err(error) => findings.push(Finding::new(Verdict::Bad, "database", error.to_string())),
     }
+    findings.extend(examine_redis(config).await);
     findings.push(examine_swap());
     findings
 }
@@ -285,6 +286,44 @@ async fn look_inside(config: &Config) -> Result<(access::Examined, keys::Examine
     let environment = vault.keys.environment();
     let keys = keys::examine(&vault.db, root, environment, &rows.tenants).await?;
     Ok((rows, keys))
+}
+
+/// Redis holds the wrapped keys of security codes, which must not outlive their time on a disk.
+async fn examine_redis(config: &Config) -> Vec<Finding> {
+    let finding = |verdict, what: &str| Finding::new(verdict, "redis", what);
+    let persistence = match Redis::open(&config.redis) {
+        Ok(Some(redis)) => redis.persistence().await,
+        Ok(None) => {
+            let what = "redis.url is not set: a node alone can read the security codes that it \
+                        sealed, and they are gone when it stops; set it to run several nodes";
+            return vec![finding(Verdict::Good, what)];
+        }
+        Err(error) => return vec![finding(Verdict::Bad, &error.to_string())],
+    };
+    let Ok(persistence) = persistence else {
+        let what = "it does not answer: nodes cannot read each other's security codes";
+        return vec![finding(Verdict::Bad, what)];
+    };
+    let disk = match persistence {
+        Persistence::Off => finding(Verdict::Good, "it writes nothing to disk"),
+        Persistence::On => finding(
+            Verdict::Bad,
+            "it writes to disk, where keys of security codes outlive their time: set `save \"\"` and \
+             `appendonly no`, and delete its dump and append-only files and their backups",
+        ),
+        Persistence::Hidden => finding(
+            Verdict::Warning,
+            "whether it writes to disk could not be checked, because it refuses CONFIG GET: make \
+             sure of `save \"\"` and `appendonly no`",
+        ),
+    };
+    let mut findings = vec![finding(Verdict::Good, "it answers"), disk];
+    if config.redis.ca_file.is_none() {
+        let what = "the connection is not encrypted: use rediss:// and redis.ca_file, or keep it on \
+                    one machine";
+        findings.push(finding(Verdict::Warning, what));
+    }
+    findings
 }
 
 /// Memory that is swapped out outlives the process.

@@ -3,16 +3,24 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use uuid::Uuid;
 
 use crate::admin::Readiness;
 use crate::storage::{self, Connection};
 use crate::vault::Vault;
+use crate::{bins, ids, security_codes, tokens};
 
 /// What must be right before this node takes requests.
-pub const CHECKS: &[&str] = &["database", "migrations", "clock"];
+pub const CHECKS: &[&str] = &["database", "migrations", "clock", "bins"];
 
 const WATCH_PERIOD: Duration = Duration::from_secs(5);
+const TEND_PERIOD: Duration = Duration::from_secs(1);
+const SWEEP_PERIOD: Duration = Duration::from_secs(60);
+/// Longer than the period, so that the node that sweeps goes on; another takes over when it dies.
+const SWEEP_LEASE: Duration = Duration::from_secs(150);
+/// An imported BIN table is in use everywhere within ten seconds, loading included.
+const BINS_PERIOD: Duration = Duration::from_secs(4);
 /// A node whose clock is further off is not trusted with deadlines and log times.
 const CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
 const CLOCK_SKEW_WARN: Duration = Duration::from_secs(2);
@@ -21,17 +29,75 @@ const CLOCK_SKEW_WARN: Duration = Duration::from_secs(2);
 pub fn start(vault: &Vault, readiness: &Readiness) -> JoinSet<()> {
     let mut jobs = JoinSet::new();
     jobs.spawn(watch(vault.clone(), readiness.clone()));
+    jobs.spawn(tend_security_codes(vault.clone()));
+    jobs.spawn(sweep(vault.clone()));
+    jobs.spawn(refresh_bins(vault.clone(), readiness.clone()));
     jobs
+}
+
+/// Every so often, and after a delay not at once again.
+fn every(period: Duration) -> Interval {
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
 /// Looks at what the node depends on, and tells load balancers through `/readyz`.
 async fn watch(vault: Vault, readiness: Readiness) {
-    let mut ticks = interval(WATCH_PERIOD);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = every(WATCH_PERIOD);
     loop {
         ticks.tick().await;
         examine(&vault, &readiness).await;
     }
+}
+
+/// Takes over an imported BIN table. A node waits for its first one, but not for a damaged one.
+async fn refresh_bins(vault: Vault, readiness: Readiness) {
+    let mut ticks = every(BINS_PERIOD);
+    loop {
+        ticks.tick().await;
+        match bins::refresh(&vault).await {
+            Ok(()) | Err(bins::Error::Damaged) => readiness.set("bins", Ok(())),
+            // The database check tells about this one, and the next look tries again.
+            Err(_) => {}
+        }
+    }
+}
+
+/// Forgets the keys of security codes when their time has come, and keeps the others published.
+async fn tend_security_codes(vault: Vault) {
+    let mut ticks = every(TEND_PERIOD);
+    loop {
+        ticks.tick().await;
+        security_codes::tend(&vault).await;
+    }
+}
+
+/// Removes what has expired, on one node at a time.
+async fn sweep(vault: Vault) {
+    let node = ids::new_uuid();
+    let mut ticks = every(SWEEP_PERIOD);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = sweep_once(&vault, node).await {
+            tracing::warn!(
+                job = "sweep",
+                error.kind = error.kind(),
+                "what has expired could not be removed; it stays invisible"
+            );
+        }
+    }
+}
+
+/// One round of removing expired tokens and security codes; `None` when another node does it.
+pub async fn sweep_once(vault: &Vault, node: Uuid) -> Result<Option<u64>, storage::Error> {
+    if !storage::hold_lease(&vault.db, "sweep", node, SWEEP_LEASE).await? {
+        return Ok(None);
+    }
+    let removed = tokens::sweep(vault).await?;
+    metrics::counter!("tokens_expired_total").increment(removed);
+    security_codes::sweep(&vault.db).await?;
+    Ok(Some(removed))
 }
 
 async fn examine(vault: &Vault, readiness: &Readiness) {

@@ -13,15 +13,22 @@ pub mod server;
 pub mod caller;
 pub mod vault;
 
+pub mod token_documents;
+pub mod token_queries;
 pub mod tokens;
 
+pub mod bins;
 pub mod containers;
+pub mod security_codes;
+pub mod token_attributes;
+pub mod token_types;
 
 pub mod access;
 pub mod keys;
 
 pub mod api;
 mod card_numbers;
+mod clock;
 pub mod config;
 pub mod ids;
 pub mod storage;
@@ -36,7 +43,12 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         keys::STATEMENTS,
         access::STATEMENTS,
         containers::STATEMENTS,
+        security_codes::STATEMENTS,
+        bins::STATEMENTS,
         tokens::STATEMENTS,
+        tokens::WRITE_STATEMENTS,
+        tokens::EXPIRED_STATEMENTS,
+        token_queries::STATEMENTS,
     ]
     .into_iter()
     .flatten()

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem};
+use utoipa::openapi::{Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -64,6 +64,10 @@ pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
     for operation in keyed.paths.paths.values_mut().flat_map(operations) {
         let requirement = SecurityRequirement::new(KEY_SCHEME, Vec::<String>::new());
         operation.security.get_or_insert_default().push(requirement);
+        let tags = operation.tags.as_deref().unwrap_or_default();
+        if tags.iter().any(|tag| tag == "Deprecated") {
+            operation.deprecated = Some(Deprecated::True);
+        }
     }
     let info = InfoBuilder::new()
         .title("Cloakroom")

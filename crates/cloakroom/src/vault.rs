@@ -7,10 +7,12 @@ use axum::extract::FromRef;
 
 use crate::access::Authenticator;
 use crate::api::BodyLimits;
+use crate::bins::Bins;
 use crate::config::Config;
 use crate::containers::ContainerNumbers;
 use crate::keys::{Keyring, RootKey};
-use crate::storage::{self, Db};
+use crate::security_codes::SecurityCodes;
+use crate::storage::{self, Db, Redis};
 use crate::{access, keys};
 
 /// A shared handle to a running vault.
@@ -21,9 +23,13 @@ pub struct Vault(Arc<Parts>);
 pub struct Parts {
     pub config: Config,
     pub db: Db,
+    /// What nodes share, if there are several; it may be away at any time.
+    pub redis: Option<Redis>,
     pub keys: Keyring,
     pub authenticator: Authenticator,
     pub container_numbers: ContainerNumbers,
+    pub bins: Bins,
+    pub security_codes: SecurityCodes,
 }
 
 impl Deref for Vault {
@@ -67,6 +73,9 @@ impl Vault {
         Ok(Self(Arc::new(Parts {
             authenticator: Authenticator::new(&config.access),
             container_numbers: ContainerNumbers::default(),
+            bins: Bins::default(),
+            security_codes: SecurityCodes::default(),
+            redis: Redis::open(&config.redis)?,
             config,
             db,
             keys,

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, and tells its figures on its output"
 )]
 
+mod bins;
 mod bootstrap;
 mod canaries;
 mod dev;

@@ -1,13 +1,20 @@
 //! A successful answer with a JSON body.
 
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_TYPE, LOCATION};
-use http::{HeaderValue, StatusCode};
+use http::header::{CONTENT_TYPE, LINK, LOCATION};
+use http::{HeaderName, HeaderValue, StatusCode};
 use serde::Serialize;
 
 use super::ApiError;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+
+/// Since when an operation is deprecated (RFC 9745) and until when it was promised (RFC 8594).
+#[derive(Clone, Copy)]
+pub struct Deprecated {
+    pub since: &'static str,
+    pub until: &'static str,
+}
 
 /// What a handler returns when it succeeds.
 pub struct Answer {
@@ -34,6 +41,20 @@ impl Answer {
         Self {
             response: StatusCode::NO_CONTENT.into_response(),
         }
+    }
+
+    /// The same answer, saying that its operation is deprecated and what to use instead.
+    pub fn deprecated(mut self, deprecated: Deprecated, successor: &str) -> Self {
+        let headers = self.response.headers_mut();
+        let since = HeaderValue::from_static(deprecated.since);
+        headers.insert(HeaderName::from_static("deprecation"), since);
+        let until = HeaderValue::from_static(deprecated.until);
+        headers.insert(HeaderName::from_static("sunset"), until);
+        let link = format!("<{successor}>; rel=\"successor-version\"");
+        if let Ok(link) = HeaderValue::from_str(&link) {
+            headers.insert(LINK, link);
+        }
+        self
     }
 
     fn with_body(status: StatusCode, body: &impl Serialize) -> Result<Self, ApiError> {

@@ -10,7 +10,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
 
-use super::{ApiError, json_limits};
+use super::{ApiError, Broken, json_limits};
 
 /// How large a body may be, and how long it may take to arrive.
 #[derive(Clone, Copy, Debug)]
@@ -30,19 +30,45 @@ where
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let limits = BodyLimits::from_ref(state);
-        refuse_compression(request.headers())?;
-        let declared = is_json(request.headers());
-        let received = tokio::time::timeout(limits.timeout, receive(request, limits.max_bytes));
-        let bytes = received.await.map_err(|_| ApiError::body_too_slow())??;
-        if !declared && !bytes.is_empty() {
+        let declared = media_type(request.headers()).is_some_and(|media| is_json(&media));
+        let body = receive_within(BodyLimits::from_ref(state), request).await?;
+        if !declared && !body.0.expose().is_empty() {
             return Err(ApiError::unsupported_media_type(
                 "The body must be application/json.",
             ));
         }
-        // The wiped copy is the one that lives as long as the request.
-        Ok(Self(Sensitive::new(Vec::from(bytes))))
+        Ok(body)
     }
+}
+
+/// A body that says that it is a JSON merge patch, which nothing else may stand in for.
+pub struct MergePatchBody(pub JsonBody);
+
+impl<S> FromRequest<S> for MergePatchBody
+where
+    BodyLimits: FromRef<S>,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        if media_type(request.headers()).as_deref() != Some("application/merge-patch+json") {
+            return Err(ApiError::unsupported_media_type(
+                "The body must be application/merge-patch+json.",
+            ));
+        }
+        receive_within(BodyLimits::from_ref(state), request)
+            .await
+            .map(Self)
+    }
+}
+
+async fn receive_within(limits: BodyLimits, request: Request) -> Result<JsonBody, ApiError> {
+    refuse_compression(request.headers())?;
+    let received = tokio::time::timeout(limits.timeout, receive(request, limits.max_bytes));
+    let bytes = received.await.map_err(|_| ApiError::body_too_slow())??;
+    // The wiped copy is the one that lives as long as the request.
+    Ok(JsonBody(Sensitive::new(Vec::from(bytes))))
 }
 
 async fn receive(request: Request, max_bytes: usize) -> Result<Bytes, ApiError> {
@@ -62,20 +88,15 @@ fn refuse_compression(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// `application/json`, `text/json` and any `application/*+json`, with or without parameters.
-fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-    else {
-        return false;
-    };
-    let media = value
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
+/// The declared media type in lower case, without parameters.
+fn media_type(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let media = value.split(';').next().unwrap_or_default();
+    Some(media.trim().to_ascii_lowercase())
+}
+
+/// `application/json`, `text/json` and any `application/*+json`.
+fn is_json(media: &str) -> bool {
     media == "application/json"
         || media == "text/json"
         || (media.starts_with("application/") && media.ends_with("+json"))
@@ -87,21 +108,26 @@ impl JsonBody {
         let text = std::str::from_utf8(self.0.expose())
             .map_err(|_| ApiError::invalid("body", "must be UTF-8"))?;
         json_limits::check(text).map_err(|excess| ApiError::invalid("body", excess.to_string()))?;
-        let mut parser = serde_json::Deserializer::from_str(text);
-        let value = serde_path_to_error::deserialize(&mut parser).map_err(|error| {
-            let rule = rule_of(error.inner());
-            match error.path().to_string() {
-                path if path == "." || path == "?" || !error.inner().is_data() => {
-                    ApiError::invalid("body", rule)
-                }
-                path => ApiError::invalid(path, rule),
-            }
-        })?;
-        parser
-            .end()
-            .map_err(|_| ApiError::invalid("body", "must be one JSON value"))?;
-        Ok(value)
+        parse_json(text).map_err(|broken| ApiError::all_invalid([broken]))
     }
+}
+
+/// Reads JSON text as `T`; a failure names the attribute and the rule, never the value.
+pub fn parse_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Broken> {
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut parser).map_err(|error| {
+        let rule = rule_of(error.inner());
+        match error.path().to_string() {
+            path if path == "." || path == "?" || !error.inner().is_data() => {
+                Broken::new("body", rule)
+            }
+            path => Broken::new(path, rule),
+        }
+    })?;
+    parser
+        .end()
+        .map_err(|_| Broken::new("body", "must be one JSON value"))?;
+    Ok(value)
 }
 
 /// What a parser error means, without its words: those quote the value and name our types.

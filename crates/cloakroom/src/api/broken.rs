@@ -14,4 +14,15 @@ impl Broken {
             rule: rule.into(),
         }
     }
+
+    /// The same rule, broken inside of a larger request.
+    pub fn within(mut self, place: &str) -> Self {
+        self.path = match (place, self.path.as_str()) {
+            ("", _) => self.path,
+            (place, "body") => place.to_owned(),
+            (place, path) if path.starts_with('[') => format!("{place}{path}"),
+            (place, path) => format!("{place}.{path}"),
+        };
+        self
+    }
 }

@@ -102,6 +102,19 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
+    /// 410: a removed part of the interface; `detail` names what to use instead.
+    pub fn gone(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::GONE, "gone", detail)
+    }
+
+    /// 400: no attribute is to blame, but what the request refers to.
+    pub fn bad_request(title: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        let mut error = Self::new(StatusCode::BAD_REQUEST, "invalid", detail);
+        error.problem.title = title.into();
+        error.problem.errors = Some(BTreeMap::new());
+        error
+    }
+
     pub fn unsupported_media_type(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -173,9 +186,9 @@ impl From<storage::Error> for ApiError {
                 );
                 Self::internal("database_refused")
             }
-            storage::Error::Address(_) | storage::Error::Migrations(_) => {
-                Self::internal("database_misconfigured")
-            }
+            storage::Error::Address(_)
+            | storage::Error::RedisAddress(_)
+            | storage::Error::Migrations(_) => Self::internal("database_misconfigured"),
         }
     }
 }

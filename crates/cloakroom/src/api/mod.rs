@@ -6,13 +6,15 @@ mod body;
 mod broken;
 mod error;
 mod json_limits;
+mod merge_patch;
 mod path;
 mod timestamp;
 
-pub use answer::Answer;
+pub use answer::{Answer, Deprecated};
 pub use base_url::BaseUrl;
-pub use body::{BodyLimits, JsonBody};
+pub use body::{BodyLimits, JsonBody, MergePatchBody, parse_json};
 pub use broken::Broken;
 pub use error::{ApiError, Problem};
-pub use path::PathId;
+pub use merge_patch::merge_patch;
+pub use path::{PathId, encode_segment};
 pub use timestamp::{format_at_offset, format_utc};

@@ -1,9 +1,10 @@
-//! An id in the path, decoded once.
+//! An id in the path: decoded once, and encoded for addresses.
 
 use std::convert::Infallible;
 
 use axum::extract::{FromRequestParts, Path};
 use http::request::Parts;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The `{id}` segment of the path; empty, and so nobody's id, when it is not percent-encoded UTF-8.
 pub struct PathId(pub String);
@@ -15,4 +16,16 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
         let id = Path::<String>::from_request_parts(parts, state).await;
         Ok(Self(id.map_or_else(|_| String::new(), |Path(id)| id)))
     }
+}
+
+/// Everything but the characters that never need it.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// An id as it stands in a path.
+pub fn encode_segment(id: &str) -> String {
+    utf8_percent_encode(id, ENCODED).to_string()
 }

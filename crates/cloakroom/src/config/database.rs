@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Error;
 use super::finding::Finding;
 use super::section::section;
-use super::setting::{Secret, Setting};
+use super::setting::Secret;
 
 section! {
     /// Where the vault keeps its records.
@@ -41,18 +41,8 @@ impl Database {
 
     /// Takes the URL out of its file.
     pub(super) fn resolve(&mut self, findings: &mut Vec<Finding>) {
-        let Some(path) = &self.url_file else { return };
-        if self.url.is_some() {
-            let message = "database.url is set as well; keep one of them";
-            findings.push(Finding::error("database.url_file", message));
-            return;
-        }
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| format!("cannot read {}: {}", path.display(), error.kind()));
-        match text.and_then(|text| Secret::parse(&text)) {
-            Ok(url) => self.url = Some(url),
-            Err(message) => findings.push(Finding::error("database.url_file", message)),
-        }
+        let file = self.url_file.as_deref();
+        Secret::resolve("database.url", &mut self.url, file, findings);
     }
 
     pub(super) fn check(&self, findings: &mut Vec<Finding>) {

@@ -3,12 +3,16 @@
 mod access;
 mod admin;
 mod database;
+mod deprecated;
 mod finding;
 mod http;
 mod log;
+mod quotas;
+mod redis;
 mod reference;
 mod root_key;
 mod section;
+mod security_codes;
 mod setting;
 mod telemetry;
 mod vault;
@@ -20,11 +24,15 @@ use ::config::{Environment as Variables, File, FileFormat, Map, Source as _, Val
 pub use self::access::Access;
 pub use self::admin::Admin;
 pub use self::database::Database;
+pub use self::deprecated::{Deprecated, Deprecation};
 pub use self::finding::{Finding, Severity};
 pub use self::http::{BaseUrl, Http};
 pub use self::log::{Format, Level, Log};
+pub use self::quotas::Quotas;
+pub use self::redis::Redis;
 pub use self::reference::{reference, sample};
 pub use self::root_key::{Provider, RootKey};
+pub use self::security_codes::SecurityCodes;
 pub use self::setting::Secret;
 pub use self::telemetry::Telemetry;
 pub use self::vault::{Environment, Region, Vault};
@@ -38,8 +46,12 @@ pub struct Config {
     pub http: Http,
     pub admin: Admin,
     pub database: Database,
+    pub redis: Redis,
     pub root_key: RootKey,
     pub access: Access,
+    pub quotas: Quotas,
+    pub deprecated: Deprecated,
+    pub security_codes: SecurityCodes,
     pub log: Log,
     pub telemetry: Telemetry,
 }
@@ -88,8 +100,11 @@ impl Config {
         self.http.check(&mut findings);
         self.admin.check(&mut findings);
         self.database.check(&mut findings);
+        self.redis.check(&mut findings);
         self.root_key.check(self.vault.environment, &mut findings);
         self.access.check(&mut findings);
+        self.quotas.check(&mut findings);
+        self.security_codes.check(&mut findings);
         self.telemetry.check(&mut findings);
 
         // Port 0 asks for any free port, so two of them do not collide.
@@ -113,8 +128,12 @@ impl Config {
             http: Http::read(source),
             admin: Admin::read(source),
             database: Database::read(source),
+            redis: Redis::read(source),
             root_key: RootKey::read(source),
             access: Access::read(source),
+            quotas: Quotas::read(source),
+            deprecated: Deprecated::read(source),
+            security_codes: SecurityCodes::read(source),
             log: Log::read(source),
             telemetry: Telemetry::read(source),
         }
@@ -125,6 +144,7 @@ fn load_from(path: Option<&Path>, variables: Variables) -> Result<Config, Error>
     let mut source = Source::new(path, gather(path, variables)?);
     let mut config = Config::read(&mut source);
     config.database.resolve(&mut source.findings);
+    config.redis.resolve(&mut source.findings);
 
     let sections = reference::sections().map(|description| description.section);
     let mut findings = source.finish(&sections);

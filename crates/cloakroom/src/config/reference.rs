@@ -3,16 +3,23 @@
 use std::fmt::Write as _;
 
 use super::section::{Description, Row, environment_name};
-use super::{Access, Admin, Database, Http, Log, RootKey, Telemetry, Vault};
+use super::{
+    Access, Admin, Database, Deprecated, Http, Log, Quotas, Redis, RootKey, SecurityCodes,
+    Telemetry, Vault,
+};
 
-pub(super) fn sections() -> [Description; 8] {
+pub(super) fn sections() -> [Description; 12] {
     [
         Vault::describe(),
         Http::describe(),
         Admin::describe(),
         Database::describe(),
+        Redis::describe(),
         RootKey::describe(),
         Access::describe(),
+        Quotas::describe(),
+        Deprecated::describe(),
+        SecurityCodes::describe(),
         Log::describe(),
         Telemetry::describe(),
     ]

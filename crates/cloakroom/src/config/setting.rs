@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::SignedDuration;
+
+use super::finding::Finding;
 
 /// A value that one key of the configuration can have.
 ///
@@ -64,6 +66,28 @@ impl Secret {
 
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+
+    /// Takes a secret out of the file that stands in for it, named like the setting with `_file`.
+    pub(super) fn resolve(
+        setting: &str,
+        secret: &mut Option<Self>,
+        file: Option<&Path>,
+        findings: &mut Vec<Finding>,
+    ) {
+        let Some(path) = file else { return };
+        let place = format!("{setting}_file");
+        if secret.is_some() {
+            let message = format!("{setting} is set as well; keep one of them");
+            findings.push(Finding::error(place, message));
+            return;
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("cannot read {}: {}", path.display(), error.kind()));
+        match text.and_then(|text| Self::parse(&text)) {
+            Ok(found) => *secret = Some(found),
+            Err(message) => findings.push(Finding::error(place, message)),
+        }
     }
 }
 

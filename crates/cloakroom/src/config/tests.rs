@@ -232,6 +232,28 @@ fn the_database_url_can_live_in_a_file_of_its_own() {
 }
 
 #[test]
+fn the_redis_url_can_live_in_a_file_of_its_own() {
+    let mut secret = tempfile::NamedTempFile::new().unwrap();
+    writeln!(secret, "redis://:canary@cache/0").unwrap();
+    let path = secret.path().to_str().unwrap();
+
+    let config = load("", &[("CLOAKROOM__REDIS__URL_FILE", path)]).unwrap();
+    let both = load(
+        "[redis]\nurl = \"redis://cache\"",
+        &[("CLOAKROOM__REDIS__URL_FILE", path)],
+    );
+
+    let url = config.redis.url.as_ref().unwrap();
+    assert_eq!(url.reveal(), "redis://:canary@cache/0");
+    assert!(!format!("{config:?}").contains("canary"));
+    let refusal = both.unwrap_err().to_string();
+    assert!(
+        refusal.starts_with("redis.url_file: redis.url is set"),
+        "{refusal}"
+    );
+}
+
+#[test]
 fn a_needed_setting_is_asked_for_by_name() {
     let config = Config::default();
 
@@ -262,7 +284,7 @@ fn a_sound_configuration_has_no_findings() {
 
 #[test]
 fn each_contradiction_is_an_error() {
-    let cases: [(Change, &str); 12] = [
+    let cases: [(Change, &str); 21] = [
         (
             |c| c.http.tls_cert_file = Some("c".into()),
             "http.tls_key_file",
@@ -292,6 +314,30 @@ fn each_contradiction_is_an_error() {
         (
             |c| c.access.key_cache_ttl = Duration::from_millis(5001),
             "access.key_cache_ttl",
+        ),
+        (|c| c.redis.url = Some(Secret::new("http://x")), "redis.url"),
+        (|c| c.redis.ca_file = Some("ca".into()), "redis.ca_file"),
+        (
+            |c| c.redis.url = Some(Secret::new("rediss://x")),
+            "redis.ca_file",
+        ),
+        (|c| redis_with_ca(c, "redis://x"), "redis.url"),
+        (|c| redis_with_ca(c, "rediss://x/#insecure"), "redis.url"),
+        (
+            |c| c.security_codes.retention = Duration::from_millis(999),
+            "security_codes.retention",
+        ),
+        (
+            |c| c.security_codes.retention = Duration::from_secs(48 * 3600 + 1),
+            "security_codes.retention",
+        ),
+        (
+            |c| c.security_codes.epoch = Duration::from_millis(999),
+            "security_codes.epoch",
+        ),
+        (
+            |c| c.security_codes.epoch = Duration::from_secs(601),
+            "security_codes.epoch",
         ),
         (
             |c| c.telemetry.otlp_endpoint = Some("https://x".into()),
@@ -327,6 +373,11 @@ fn in_production(config: &mut Config) {
     config.vault.environment = Environment::Production;
     config.root_key.allow_file_in_production = true;
     config.http.listen.set_ip([0, 0, 0, 0].into());
+}
+
+fn redis_with_ca(config: &mut Config, url: &str) {
+    config.redis.url = Some(Secret::new(url));
+    config.redis.ca_file = Some("ca.pem".into());
 }
 
 fn assert_found(severity: Severity, cases: &[(Change, &str)]) {

@@ -36,11 +36,9 @@ impl TenantKeys {
         seal(key, self.active, &self.context(record), plaintext).map_err(|_| Error::Seal)
     }
 
-    pub(super) fn open(
-        &self,
-        record: &Record<'_>,
-        sealed: &[u8],
-    ) -> Result<Sensitive<Vec<u8>>, Error> {
+    /// Opens what one of these keys sealed. Rows go through [`super::Keyring::open`], which looks for
+    /// newer keys as well.
+    pub fn open(&self, record: &Record<'_>, sealed: &[u8]) -> Result<Sensitive<Vec<u8>>, Error> {
         let version = sealed_key_version(sealed).map_err(|_| Error::Integrity)?;
         let key = self.version(version).ok_or(Error::Integrity)?;
         open(key, &self.context(record), sealed).map_err(|_| Error::Integrity)

@@ -21,6 +21,16 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "finding_tokens",
         sql: include_str!("../../../../migrations/0002_finding_tokens.sql"),
     },
+    Migration {
+        number: 3,
+        name: "bins",
+        sql: include_str!("../../../../migrations/0003_bins.sql"),
+    },
+    Migration {
+        number: 4,
+        name: "security_codes",
+        sql: include_str!("../../../../migrations/0004_security_codes.sql"),
+    },
 ];
 
 /// Migrations are found by number alone: an applied one is never edited.

@@ -1,8 +1,9 @@
-//! PostgreSQL: connections, deadlines, and what an answer or a silence of the database means.
+//! PostgreSQL and Redis: connections, deadlines, and what an answer or a silence means.
 
 mod connection;
 mod lease;
 mod migrations;
+mod redis;
 mod server;
 mod statement;
 mod transaction;
@@ -20,6 +21,7 @@ use self::connection::Connector;
 pub use self::connection::{Connection, connect_once};
 pub use self::lease::hold_lease;
 pub use self::migrations::{MIGRATIONS, Migration, applied, check, grant, migrate};
+pub use self::redis::{Away, Persistence, Redis};
 pub use self::server::{Session, clock_skew, session, settings};
 pub use self::statement::Statement;
 pub(crate) use self::statement::statements;
@@ -57,11 +59,24 @@ pub enum Error {
     },
     #[error("an earlier statement of the transaction failed, so nothing was kept")]
     RolledBack,
+    #[error("the address of Redis is not usable: {0}")]
+    RedisAddress(String),
     #[error("{0}")]
     Migrations(String),
 }
 
 impl Error {
+    /// One word for the log.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Address(_) | Self::Migrations(_) => "database_misconfigured",
+            Self::RedisAddress(_) => "redis_misconfigured",
+            Self::Unavailable(_) | Self::TooSlow(_) | Self::RolledBack => "database_unavailable",
+            Self::OutcomeUnknown(_) => "outcome_unknown",
+            Self::Refused { .. } => "database_refused",
+        }
+    }
+
     /// Whether the named unique constraint was hit.
     pub fn is_conflict(&self, constraint: &str) -> bool {
         matches!(self, Self::Refused { code, constraint: Some(hit), .. }

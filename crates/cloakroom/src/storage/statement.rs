@@ -12,7 +12,7 @@ pub struct Statement {
 /// The list is what tests walk to check each statement against the migrated schema: a statement
 /// cannot be declared without being in it.
 macro_rules! statements {
-    ($($(#[$doc:meta])* $constant:ident: $name:literal = $text:literal;)+) => {
+    ($($(#[$doc:meta])* $constant:ident: $name:literal = $text:expr;)+) => {
         $(
             $(#[$doc])*
             const $constant: $crate::storage::Statement = $crate::storage::Statement {

@@ -12,13 +12,16 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::card::CardDetails;
-use super::{Error, NewToken, Privacy, TokenView};
-use crate::access::Permission;
+use super::{Change, Details, Error, NewToken, Placed, TokenPatch, TokenView};
+use crate::access::{DeduplicationBehavior, Permission};
 use crate::api::{
-    Answer, ApiError, BaseUrl, Broken, JsonBody, PathId, Problem, format_at_offset, format_utc,
+    Answer, ApiError, BaseUrl, Broken, JsonBody, MergePatchBody, PathId, Problem, encode_segment,
+    format_at_offset, format_utc,
 };
+use crate::bins::CardDetails;
 use crate::caller::Caller;
+use crate::token_attributes::Privacy;
+use crate::token_types::BankDetails;
 use crate::tokens;
 use crate::vault::Vault;
 
@@ -26,12 +29,14 @@ use crate::vault::Vault;
 pub fn routes() -> OpenApiRouter<Vault> {
     OpenApiRouter::new()
         .routes(routes!(create_token))
-        .routes(routes!(find_token, delete_token))
+        .routes(routes!(find_token, update_token, delete_token))
 }
 
 /// Create a token.
 ///
-/// Needs `token:create` in the token's container. The data comes back as that grant shows it.
+/// Needs `token:create` in the token's container. The data comes back as that grant shows it. With
+/// deduplication, an equal token of the same container is returned instead of a second one; whoever
+/// lacks `token:read` on it sees only `id`, `type`, `tenant_id`, `fingerprint` and `containers`.
 #[utoipa::path(
     post,
     path = "/tokens",
@@ -61,13 +66,11 @@ async fn create_token(
     caller.require_somewhere(Permission::TokenCreate)?;
     let body = body?;
     let new: NewTokenBody<'_> = body.read()?;
-    let created = tokens::create(&vault, &caller, new.try_into()?).await?;
-    let location = format!("{base_url}/tokens/{}", created.token.id);
-    let mut body = TokenBody::new(&caller, &created);
-    body.extras = Some(Extras {
-        deduplicated: false,
-    });
-    Answer::created(&location, &body)
+    let new = new.checked().map_err(ApiError::all_invalid)?;
+    let placed = tokens::create(&vault, &caller, new).await?;
+    let id = encode_segment(&placed.view.token.id.text());
+    let location = format!("{base_url}/tokens/{id}");
+    Answer::created(&location, &TokenBody::placed(&caller, &placed))
 }
 
 /// Read a token.
@@ -93,6 +96,44 @@ async fn find_token(
 ) -> Result<Answer, ApiError> {
     let found = tokens::find(&vault, &caller, &id).await?;
     Answer::ok(&TokenBody::new(&caller, &found))
+}
+
+/// Change a token.
+///
+/// Needs `token:update` in the token's container and in the one it moves to. `data`, `mask` and
+/// `metadata` are merged (RFC 7386), everything else is replaced; `null` goes back to the default.
+/// The type's rules, the fingerprint and the search indexes are applied to the merged data.
+#[utoipa::path(
+    patch,
+    path = "/tokens/{id}",
+    tag = "Tokens",
+    params(("id" = String, Path, description = "The token's id.")),
+    request_body(content = TokenPatchBody, content_type = "application/merge-patch+json"),
+    responses(
+        (status = 200, description = "The change is durable.", body = TokenBody<'_>),
+        (status = 400, description = "An attribute breaks a rule.", body = Problem),
+        (status = 401, description = "No valid key.", body = Problem),
+        (status = 403, description = "The key lacks the permission there.", body = Problem),
+        (status = 404, description = "No such token.", body = Problem),
+        (status = 408, description = "The body did not arrive in time.", body = Problem),
+        (status = 409, description = "Others change the same token all the time.", body = Problem),
+        (status = 413, description = "The body is too large.", body = Problem),
+        (status = 415, description = "The body is not a JSON merge patch.", body = Problem),
+        (status = 503, description = "The database is away, or the outcome is unknown.",
+         body = Problem),
+    ),
+)]
+async fn update_token(
+    State(vault): State<Vault>,
+    Extension(caller): Extension<Arc<Caller>>,
+    PathId(id): PathId,
+    body: Result<MergePatchBody, ApiError>,
+) -> Result<Answer, ApiError> {
+    caller.require_somewhere(Permission::TokenUpdate)?;
+    let MergePatchBody(body) = body?;
+    let patch: TokenPatchBody = body.read()?;
+    let placed = tokens::update(&vault, &caller, &id, &patch.into()).await?;
+    Answer::ok(&TokenBody::placed(&caller, &placed))
 }
 
 /// Delete a token.
@@ -123,32 +164,38 @@ async fn delete_token(
 
 /// A token to create.
 #[derive(Deserialize, ToSchema)]
-struct NewTokenBody<'a> {
-    /// A UUID of your own; without it, one is made.
+pub(crate) struct NewTokenBody<'a> {
+    /// A name of your own, or an expression that makes one of the data; without it, a UUID is made.
+    #[schema(min_length = 3)]
     id: Option<String>,
-    /// `token` or `card`.
+    /// One of the nine token types.
     #[serde(rename = "type")]
+    #[schema(required)]
     kind: Option<String>,
-    /// Any JSON value; for `card`, an object with a `number`.
+    /// Any JSON value that follows the rules of the type.
     #[serde(borrow)]
-    #[schema(value_type = Value)]
+    #[schema(value_type = Value, required)]
     data: Option<&'a RawValue>,
-    /// What readers without the right to reveal see in place of the data.
+    /// What readers without the right to reveal see in place of the data; without it, the type's own.
     mask: Option<Value>,
     /// Exactly one path, such as `/pci/high/`; without it, the type's own.
+    #[schema(min_items = 1, max_items = 1)]
     containers: Option<Vec<String>>,
     /// Deprecated: names the container when `containers` does not.
     privacy: Option<PrivacyBody>,
     /// Clear strings beside the data; an entry that is null is dropped.
     metadata: Option<Map<String, Value>>,
+    /// Expressions whose values the token can be searched by; without them, the type's own.
+    #[schema(max_items = 10)]
+    search_indexes: Option<Vec<String>>,
+    /// The expression that makes the fingerprint; without it, the type's own.
+    #[schema(max_length = 400)]
+    fingerprint_expression: Option<String>,
+    /// Whether an equal token of the same container is returned instead of a second one; without it,
+    /// the tenant's setting decides.
+    deduplicate_token: Option<bool>,
     /// ISO 8601, or `month/day/year` with an optional time and offset.
     expires_at: Option<String>,
-    #[schema(ignore)]
-    search_indexes: Option<Vec<Value>>,
-    #[schema(ignore)]
-    fingerprint_expression: Option<String>,
-    #[schema(ignore)]
-    deduplicate_token: Option<bool>,
     #[schema(ignore)]
     token_intent_id: Option<String>,
     #[schema(ignore)]
@@ -164,23 +211,12 @@ struct PrivacyBody {
     impact_level: Option<String>,
 }
 
-impl<'a> TryFrom<NewTokenBody<'a>> for NewToken<'a> {
-    type Error = ApiError;
-
+impl<'a> NewTokenBody<'a> {
     /// Attributes that this version cannot honour are refused: ignoring them would mislead.
-    fn try_from(body: NewTokenBody<'a>) -> Result<Self, ApiError> {
+    pub(crate) fn checked(self) -> Result<NewToken<'a>, Vec<Broken>> {
         let asked = [
-            (
-                "search_indexes",
-                body.search_indexes.is_some_and(|list| !list.is_empty()),
-            ),
-            (
-                "fingerprint_expression",
-                body.fingerprint_expression.is_some(),
-            ),
-            ("deduplicate_token", body.deduplicate_token == Some(true)),
-            ("token_intent_id", body.token_intent_id.is_some()),
-            ("encrypted", body.encrypted.is_some()),
+            ("token_intent_id", self.token_intent_id.is_some()),
+            ("encrypted", self.encrypted.is_some()),
         ];
         let refused: Vec<Broken> = asked
             .into_iter()
@@ -188,45 +224,115 @@ impl<'a> TryFrom<NewTokenBody<'a>> for NewToken<'a> {
             .map(|(name, _)| Broken::new(name, "is not supported by this version"))
             .collect();
         if !refused.is_empty() {
-            return Err(ApiError::all_invalid(refused));
+            return Err(refused);
         }
-        Ok(Self {
-            id: body.id,
-            kind: body.kind,
-            data: body.data,
-            mask: body.mask,
-            containers: body.containers,
-            privacy: body.privacy.map(|privacy| Privacy {
+        Ok(NewToken {
+            id: self.id,
+            kind: self.kind,
+            data: self.data,
+            mask: self.mask,
+            containers: self.containers,
+            privacy: self.privacy.map(|privacy| Privacy {
                 classification: privacy.classification,
                 impact_level: privacy.impact_level,
             }),
-            metadata: body.metadata,
-            expires_at: body.expires_at,
+            metadata: self.metadata,
+            search_indexes: self.search_indexes,
+            fingerprint_expression: self.fingerprint_expression,
+            deduplicate_token: self.deduplicate_token,
+            expires_at: self.expires_at,
         })
+    }
+}
+
+/// Changes to a token. What is absent stays; `id`, `type` and unknown members are ignored.
+#[derive(Deserialize, ToSchema)]
+struct TokenPatchBody {
+    /// Merged into the data; a value that is no object replaces it.
+    #[serde(default)]
+    #[schema(value_type = Option<Value>)]
+    data: Change<Value>,
+    /// Merged into the mask; null removes it.
+    #[serde(default)]
+    #[schema(value_type = Option<Value>)]
+    mask: Change<Value>,
+    /// Merged into the metadata; null removes all of it, a null entry that entry.
+    #[serde(default)]
+    #[schema(value_type = Option<Map<String, Value>>)]
+    metadata: Change<Map<String, Value>>,
+    /// Moves the token; null moves it back to its type's own container.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<String>>)]
+    containers: Change<Vec<String>>,
+    /// Replaces the search indexes; null removes them.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<String>>)]
+    search_indexes: Change<Vec<String>>,
+    /// Replaces the expression; null goes back to the type's own.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    fingerprint_expression: Change<String>,
+    /// For this request alone; without it, the tenant's setting decides.
+    deduplicate_token: Option<bool>,
+    /// Replaces the expiry; null removes it.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    expires_at: Change<String>,
+}
+
+impl From<TokenPatchBody> for TokenPatch {
+    fn from(body: TokenPatchBody) -> Self {
+        Self {
+            data: body.data,
+            mask: body.mask,
+            metadata: body.metadata,
+            containers: body.containers,
+            search_indexes: body.search_indexes,
+            fingerprint_expression: body.fingerprint_expression,
+            deduplicate_token: body.deduplicate_token,
+            expires_at: body.expires_at,
+        }
     }
 }
 
 /// A token as its caller may see it. Attributes without a value are left out.
 #[derive(Serialize, ToSchema)]
-struct TokenBody<'a> {
-    id: Uuid,
+pub(crate) struct TokenBody<'a> {
+    id: String,
     tenant_id: Uuid,
     #[serde(rename = "type")]
     kind: &'static str,
+    #[serde(flatten)]
+    seen: Option<SeenBody<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
+    containers: [&'a str; 1],
+    #[serde(rename = "_extras", skip_serializing_if = "Option::is_none")]
+    extras: Option<ExtrasBody>,
+}
+
+/// What only those see who may see the token and not merely meet it.
+#[derive(Serialize, ToSchema)]
+struct SeenBody<'a> {
     /// Redacted (absent), masked or revealed, as the caller's grants say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Value)]
+    #[schema(value_type = Option<Value>)]
     data: Option<&'a RawValue>,
     /// The mask expressions, not the masked data.
     #[serde(skip_serializing_if = "Option::is_none")]
     mask: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     card: Option<&'a CardDetails>,
-    containers: [&'a str; 1],
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Value)]
+    network_token: Option<&'a CardDetails>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bank: Option<&'a BankDetails>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Map<String, Value>>)]
     metadata: Option<&'a RawValue>,
-    search_indexes: [String; 0],
+    search_indexes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint_expression: Option<&'a str>,
     created_by: Uuid,
     created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -235,36 +341,63 @@ struct TokenBody<'a> {
     modified_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<String>,
-    #[serde(rename = "_extras", skip_serializing_if = "Option::is_none")]
-    extras: Option<Extras>,
 }
 
 #[derive(Serialize, ToSchema)]
-struct Extras {
+struct ExtrasBody {
     /// Whether an existing token was returned instead of a new one.
     deduplicated: bool,
+    /// What happened to it: `read_existing` or `update_existing`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    deduplication_behavior: Option<DeduplicationBehavior>,
 }
 
 impl<'a> TokenBody<'a> {
-    fn new(caller: &Caller, view: &'a TokenView) -> Self {
+    pub(crate) fn new(caller: &Caller, view: &'a TokenView) -> Self {
         let token = &view.token;
-        let mask = match &token.mask {
-            Some(text) => serde_json::from_str(text).ok(),
-            None => token.kind.default_mask().map(|mask| mask.shown.clone()),
-        };
         Self {
-            id: token.id,
+            id: token.id.text().into_owned(),
             tenant_id: caller.tenant.uuid,
             kind: token.kind.name(),
-            data: view.shown.data.as_deref(),
-            mask,
-            card: view.shown.card.as_ref(),
+            seen: SeenBody::new(view),
+            fingerprint: token.fingerprint.as_ref().map(base58),
             containers: [token.container.as_str()],
+            extras: None,
+        }
+    }
+
+    pub(crate) fn placed(caller: &Caller, placed: &'a Placed) -> Self {
+        let mut body = Self::new(caller, &placed.view);
+        body.extras = Some(ExtrasBody {
+            deduplicated: placed.deduplication.is_some(),
+            deduplication_behavior: placed.deduplication,
+        });
+        body
+    }
+}
+
+impl<'a> SeenBody<'a> {
+    fn new(view: &'a TokenView) -> Option<Self> {
+        let (token, shown) = (&view.token, view.shown.as_ref()?);
+        let (card, network_token, bank) = match &shown.details {
+            Details::None => (None, None, None),
+            Details::Card(card) => (card.as_ref(), None, None),
+            Details::NetworkToken(card) => (None, card.as_ref(), None),
+            Details::Bank(bank) => (None, None, bank.as_ref()),
+        };
+        Some(Self {
+            data: shown.data.as_deref(),
+            mask: token.shown_mask(),
+            card,
+            network_token,
+            bank,
             metadata: token
                 .metadata
                 .as_deref()
                 .and_then(|text| serde_json::from_str(text).ok()),
-            search_indexes: [],
+            search_indexes: token.shown_search_indexes(),
+            fingerprint_expression: token.shown_fingerprint_expression(),
             created_by: token.created_by,
             created_at: format_utc(token.created_at),
             modified_by: token.modified_by,
@@ -272,9 +405,12 @@ impl<'a> TokenBody<'a> {
             expires_at: token
                 .expiry
                 .map(|expiry| format_at_offset(expiry.at, expiry.offset_minutes)),
-            extras: None,
-        }
+        })
     }
+}
+
+fn base58(fingerprint: &cloakroom_crypto::Fingerprint) -> String {
+    bs58::encode(fingerprint.as_bytes()).into_string()
 }
 
 impl From<Error> for ApiError {
@@ -284,6 +420,9 @@ impl From<Error> for ApiError {
             Error::Invalid(broken) => Self::all_invalid(broken),
             Error::NotFound => Self::not_found("Token not found."),
             Error::IdTaken => Self::conflict("A token with this id exists."),
+            Error::Contended => {
+                Self::conflict("Others changed the same token at the same moment; try again.")
+            }
             Error::Keys(error) => error.into(),
             Error::Storage(error) => error.into(),
         }

@@ -1,263 +1,474 @@
-//! Creating a token: check, authorize, seal, keep.
+//! Creating tokens: check, authorize, find equals, seal, keep.
 
-use cloakroom_crypto::Sensitive;
-use cloakroom_expressions::Mask;
 use jiff::Timestamp;
 use serde_json::Value;
-use uuid::Uuid;
 
-use super::expiry::{self, Expiry};
-use super::token::{Bound, TokenData, parse_id};
-use super::view::show;
-use super::{Error, NewToken, Privacy, Token, TokenKind, TokenView, card, metadata, store};
-use crate::access::{Container, Permission};
+use super::content::Content;
+use super::digest::Digests;
+use super::store::{self, CodeChange, Values, Write};
+use super::update::{Rewriting, merged, refuse_past_expiry};
+use super::view::{Opened, Shown, Visible, open, view_met};
+use super::{Error, NewToken, Placed, Token, TokenView};
+use crate::access::{DeduplicationBehavior, Permission, Transform};
 use crate::api::Broken;
 use crate::caller::Caller;
-use crate::card_numbers::holds_card_number;
+use crate::keys::TenantKeys;
+use crate::token_attributes::{self as attributes, NewId, TokenId, keep};
+use crate::token_types::{SecurityCode, settle};
 use crate::vault::Vault;
-use crate::{containers, ids, storage};
-
-/// What is kept in clear is searched for card numbers first.
-const NO_CARD_NUMBER: &str = "must not hold a card number: it is kept in clear";
+use crate::{containers, security_codes};
 
 const DATA_BYTES_MAX: usize = 1024 * 1024;
-const MASK_BYTES_MAX: usize = 16 * 1024;
 
 /// A fresh row's version; updates count on from here.
 const FIRST_VERSION: u32 = 1;
 
-/// Everything about a new token, checked.
-struct Checked {
-    id: Option<Uuid>,
-    kind: TokenKind,
-    data: TokenData,
-    container: Container,
-    mask: Option<String>,
-    metadata: Option<String>,
-    expiry: Option<Expiry>,
+/// How many times to start over when others take the same id or claim at the same moment.
+const ATTEMPTS: usize = 12;
+/// How many names with chance in them are tried before a UUID is taken.
+const ALIAS_ATTEMPTS: usize = 10;
+
+/// A token that is to be created, checked as far as that goes without looking into the vault.
+pub(crate) struct Draft {
+    /// Where in the request it stands; empty when it is the request.
+    place: String,
+    id: NewId,
+    content: Content,
+    code: SecurityCode,
+    deduplicate: bool,
 }
 
-/// Seals the data and keeps it in the caller's tenant.
+/// Seals the data and keeps it in the caller's tenant, unless deduplication finds it there.
 ///
 /// Returns once the token is durable, with the data as the caller's grant for creating shows it.
-pub async fn create(vault: &Vault, caller: &Caller, new: NewToken<'_>) -> Result<TokenView, Error> {
-    let new = check(new, caller).map_err(Error::Invalid)?;
-    let transform = caller.require(Permission::TokenCreate, &new.container)?;
-
-    // Everything that can fail comes before the write: after it, the answer must be a success.
-    let shown = show(new.kind, new.mask.as_deref(), &new.data, transform)?;
-    let id = new.id.unwrap_or_else(ids::new_uuid);
-    let created_at = seal_and_insert(vault, caller, id, &new).await?;
-    let token = Token {
-        id,
-        kind: new.kind,
-        container: new.container,
-        row_version: FIRST_VERSION,
-        expiry: new.expiry,
-        mask: new.mask,
-        metadata: new.metadata,
-        created_by: caller.application,
-        created_at,
-        modified_by: None,
-        modified_at: None,
-    };
-    Ok(TokenView { token, shown })
+pub async fn create(vault: &Vault, caller: &Caller, new: NewToken<'_>) -> Result<Placed, Error> {
+    let draft = draft(caller, new, String::new())?;
+    let mut placed = create_all(vault, caller, &[draft]).await?;
+    placed.pop().ok_or(Error::Contended)
 }
 
-/// Seals and inserts, making room first where an expired token still occupies the id.
-async fn seal_and_insert(
+/// Creates several tokens, all of them or none.
+pub(crate) async fn create_all(
     vault: &Vault,
     caller: &Caller,
-    id: Uuid,
-    new: &Checked,
-) -> Result<Timestamp, Error> {
-    let keys = vault.keys.of(caller.tenant).await?;
-    let bound = Bound {
-        id: &id,
-        kind: new.kind,
-        container: &new.container,
-        expiry: new.expiry,
-        mask: new.mask.as_deref(),
-    };
-    let sealed = keys.seal(&bound.record(FIRST_VERSION), new.data.expose())?;
-    let row = store::NewRow {
-        id,
-        container: containers::number_of(vault, caller.tenant, &new.container).await?,
-        kind: new.kind,
-        expiry: new.expiry,
-        created_by: caller.application,
-        sealed: &sealed,
-        mask: new.mask.as_deref(),
-        metadata: new.metadata.as_deref(),
-    };
-    let mut inserted = store::insert(&vault.db, caller.tenant, &row).await;
-    if is_taken(&inserted) && store::delete_expired(&vault.db, caller.tenant, id).await? {
-        inserted = store::insert(&vault.db, caller.tenant, &row).await;
+    drafts: &[Draft],
+) -> Result<Vec<Placed>, Error> {
+    let mut transforms = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        transforms.push(caller.require(Permission::TokenCreate, &draft.content.container)?);
     }
-    match inserted {
-        Ok(Some(created_at)) => Ok(created_at),
-        Ok(None) => Err(Error::Invalid(vec![Broken::new(
-            "expires_at",
-            expiry::RULE,
-        )])),
-        Err(_) if is_taken(&inserted) => Err(Error::IdTaken),
+    let creating = Creating {
+        vault,
+        caller,
+        keys: &*vault.keys.of(caller.tenant).await?,
+    };
+    for attempt in 0..ATTEMPTS {
+        let mut planned: Vec<Planned> = Vec::with_capacity(drafts.len());
+        for (draft, transform) in drafts.iter().zip(&transforms) {
+            let plan = creating.plan(draft, *transform, attempt, &planned).await;
+            planned.push(plan.map_err(|error| error.within(&draft.place))?);
+        }
+        let writes: Vec<Write> = planned.iter_mut().filter_map(Planned::take_write).collect();
+        if let Some(times) = place_write(vault, caller, &writes).await? {
+            return Ok(finish(planned, times));
+        }
+        // Nothing was written: an expiry has passed, or an id is taken.
+        for (draft, plan) in drafts.iter().zip(&planned) {
+            let examined = creating.examine_refusal(draft, plan).await;
+            examined.map_err(|error| error.within(&draft.place))?;
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// Writes everything or nothing; `None` when something stood in the way that may be gone by now.
+pub(super) async fn place_write(
+    vault: &Vault,
+    caller: &Caller,
+    writes: &[Write],
+) -> Result<Option<Vec<Timestamp>>, Error> {
+    if writes.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    match store::write(&vault.db, caller.tenant, writes).await {
+        Ok(times) => Ok(times),
+        Err(error) if error.is_conflict("token_pkey") => Ok(None),
+        Err(error) if error.is_conflict("claim_pkey") => {
+            // Whoever holds the claim is found next time, unless it has expired meanwhile.
+            for write in writes {
+                let (Write::Insert(values) | Write::Update(_, values)) = write;
+                release_expired_claim(vault, caller, values).await?;
+            }
+            Ok(None)
+        }
         Err(error) => Err(error.into()),
     }
 }
 
-fn is_taken<T>(inserted: &Result<T, storage::Error>) -> bool {
-    inserted
-        .as_ref()
-        .is_err_and(|error| error.is_conflict("token_pkey"))
+async fn release_expired_claim(
+    vault: &Vault,
+    caller: &Caller,
+    values: &Values,
+) -> Result<(), Error> {
+    let (db, tenant) = (&vault.db, caller.tenant);
+    let Some(fingerprint) = values.fingerprint.filter(|_| values.claims) else {
+        return Ok(());
+    };
+    let container = values.container_number;
+    if let Some(key) = store::find_expired_claimant(db, tenant, &fingerprint, container).await? {
+        store::sweep_one(db, tenant, &key).await?;
+    }
+    Ok(())
 }
 
-/// Checks every attribute, so that the client learns of all broken rules at once.
-fn check(new: NewToken<'_>, caller: &Caller) -> Result<Checked, Vec<Broken>> {
-    let mut broken = Vec::new();
-    let kind = ok_or_collect(settle_kind(new.kind.as_deref()), &mut broken);
-    let id = ok_or_collect(settle_id(new.id.as_deref()), &mut broken);
-    let data = ok_or_collect(settle_data(&new, kind, caller), &mut broken);
-    let container = match (new.containers, new.privacy, kind) {
-        (None, Some(privacy), Some(kind)) => settle_privacy(&privacy, kind),
-        (containers, ..) => settle_container(containers),
-    };
-    let container = ok_or_collect(container, &mut broken);
-    let mask = ok_or_collect(settle_mask(new.mask), &mut broken);
-    let metadata = ok_or_collect(
-        metadata::settle(new.metadata.unwrap_or_default()),
-        &mut broken,
-    );
-    let expiry = ok_or_collect(settle_expiry(new.expires_at.as_deref()), &mut broken);
-    match (kind, data.flatten()) {
-        (Some(kind), Some(data)) if broken.is_empty() => Ok(Checked {
-            id: id.flatten(),
-            kind,
-            data,
-            container: container
-                .flatten()
-                .unwrap_or_else(|| kind.default_container()),
-            mask: mask.flatten(),
-            metadata: metadata.flatten(),
-            expiry: expiry.flatten(),
-        }),
-        _ => Err(broken),
+/// What is to happen for one draft.
+enum Planned {
+    /// A token is written; the write is taken out when its turn comes.
+    Written {
+        write: Option<Box<Write>>,
+        token: Box<Token>,
+        shown: Option<Box<Shown>>,
+        deduplication: Option<DeduplicationBehavior>,
+        claim: Claim,
+    },
+    /// A token that was there is returned as it is.
+    Met { view: Box<TokenView>, claim: Claim },
+    /// An earlier draft of the same request is equal.
+    Same { index: usize },
+}
+
+/// Fingerprint and container of a draft with deduplication.
+type Claim = Option<(cloakroom_crypto::Fingerprint, crate::access::Container)>;
+
+impl Planned {
+    fn take_write(&mut self) -> Option<Write> {
+        match self {
+            Self::Written { write, .. } => write.take().map(|write| *write),
+            Self::Met { .. } | Self::Same { .. } => None,
+        }
+    }
+
+    fn claim(&self) -> &Claim {
+        match self {
+            Self::Written { claim, .. } | Self::Met { claim, .. } => claim,
+            Self::Same { .. } => &None,
+        }
     }
 }
 
-fn ok_or_collect<T>(result: Result<T, Vec<Broken>>, broken: &mut Vec<Broken>) -> Option<T> {
-    result.map_err(|rules| broken.extend(rules)).ok()
+/// Who creates, and with which keys.
+struct Creating<'a> {
+    vault: &'a Vault,
+    caller: &'a Caller,
+    keys: &'a TenantKeys,
 }
 
-fn settle_kind(name: Option<&str>) -> Result<TokenKind, Vec<Broken>> {
-    let name = name.ok_or_else(|| vec![Broken::new("type", "is required")])?;
-    let names: Vec<&str> = TokenKind::ALL.into_iter().map(TokenKind::name).collect();
-    let rule = || {
-        vec![Broken::new(
-            "type",
-            format!("must be one of {}", names.join(", ")),
-        )]
-    };
-    TokenKind::parse(name).ok_or_else(rule)
+impl Creating<'_> {
+    async fn plan(
+        &self,
+        draft: &Draft,
+        transform: Transform,
+        attempt: usize,
+        earlier: &[Planned],
+    ) -> Result<Planned, Error> {
+        let content = &draft.content;
+        let wants_fingerprint = draft.deduplicate || self.caller.settings.fingerprint_tokens;
+        let digests = content.digests(self.keys, wants_fingerprint)?;
+        let claim: Claim = digests
+            .fingerprint
+            .filter(|_| draft.deduplicate)
+            .map(|fingerprint| (fingerprint, content.container.clone()));
+        if claim.is_some()
+            && let Some(index) = earlier.iter().position(|plan| *plan.claim() == claim)
+        {
+            return Ok(Planned::Same { index });
+        }
+        if let Some(opened) = self.find_equal(&claim).await? {
+            return self.meet(draft, opened, claim).await;
+        }
+        self.add(draft, transform, attempt, (digests, claim)).await
+    }
+
+    async fn find_equal(&self, claim: &Claim) -> Result<Option<Opened>, Error> {
+        let Some((fingerprint, container)) = claim else {
+            return Ok(None);
+        };
+        let (db, tenant) = (&self.vault.db, self.caller.tenant);
+        let nobody = uuid::Uuid::nil();
+        match store::find_equal(db, tenant, fingerprint, container, &nobody).await? {
+            Some(row) => Ok(Some(open(self.vault, self.caller, row).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the token that is there, after merging the new one into it if the tenant wants that.
+    async fn meet(&self, draft: &Draft, opened: Opened, claim: Claim) -> Result<Planned, Error> {
+        let behavior = self.caller.settings.token_deduplication_behavior;
+        if behavior == DeduplicationBehavior::ReadExisting {
+            let view = Box::new(view_met(self.vault, self.caller, opened).await?);
+            return Ok(Planned::Met { view, claim });
+        }
+        let content = merged(&opened, &draft.content, self.caller)?;
+        let digests = content.digests(self.keys, true)?;
+        let read = self
+            .caller
+            .require(Permission::TokenRead, &content.container);
+        let shown = match read {
+            Ok(transform) => Some(self.show(&content, &draft.code, transform)?),
+            Err(_) => None,
+        };
+        let rewriting = Rewriting {
+            opened: &opened,
+            content,
+            digests,
+            code: &draft.code,
+            claims: true,
+        };
+        let (write, token) = rewriting.write(self.vault, self.caller, self.keys).await?;
+        Ok(Planned::Written {
+            write: Some(Box::new(write)),
+            token: Box::new(token),
+            shown: shown.map(Box::new),
+            deduplication: Some(behavior),
+            claim,
+        })
+    }
+
+    /// Everything that can fail comes before the write: after it, the answer must be a success.
+    async fn add(
+        &self,
+        draft: &Draft,
+        transform: Transform,
+        attempt: usize,
+        found_by: (Digests, Claim),
+    ) -> Result<Planned, Error> {
+        let (digests, claim) = found_by;
+        let content = &draft.content;
+        let id = self.settle_id(draft, attempt)?;
+        let shown = self.show(content, &draft.code, transform)?;
+        let values = Values {
+            container_number: self.container_number(content).await?,
+            sealed: content.seal(self.keys, &id, FIRST_VERSION)?,
+            id: id.clone(),
+            container: content.container.clone(),
+            kind: content.kind,
+            expiry: content.expiry,
+            mask: content.mask.clone(),
+            metadata: content.metadata.clone(),
+            fingerprint: digests.fingerprint,
+            fingerprint_expression: content.fingerprint_expression.clone(),
+            search_indexes: content.search_indexes.clone(),
+            terms: digests.terms,
+            by: self.caller.application,
+            code: code_change(self.vault, self.caller, &id, &draft.code).await?,
+            claims: claim.is_some(),
+        };
+        let token = Token {
+            id,
+            kind: content.kind,
+            container: content.container.clone(),
+            row_version: FIRST_VERSION,
+            expiry: content.expiry,
+            mask: content.mask.clone(),
+            metadata: content.metadata.clone(),
+            fingerprint: digests.fingerprint,
+            fingerprint_expression: content.fingerprint_expression.clone(),
+            search_indexes: content.search_indexes.clone(),
+            has_security_code: matches!(draft.code, SecurityCode::Given(_)),
+            created_by: self.caller.application,
+            created_at: Timestamp::UNIX_EPOCH,
+            modified_by: None,
+            modified_at: None,
+        };
+        Ok(Planned::Written {
+            write: Some(Box::new(Write::Insert(values))),
+            token: Box::new(token),
+            shown: Some(Box::new(shown)),
+            deduplication: None,
+            claim,
+        })
+    }
+
+    async fn container_number(&self, content: &Content) -> Result<i32, Error> {
+        let (vault, tenant) = (self.vault, self.caller.tenant);
+        Ok(containers::number_of(vault, tenant, &content.container).await?)
+    }
+
+    fn show(
+        &self,
+        content: &Content,
+        code: &SecurityCode,
+        transform: Transform,
+    ) -> Result<Shown, Error> {
+        let visible = Visible {
+            kind: content.kind,
+            mask: content.mask.as_deref(),
+            data: &content.data,
+            code: match code {
+                SecurityCode::Given(code) => Some(code),
+                SecurityCode::Absent | SecurityCode::Removed => None,
+            },
+        };
+        Ok(visible.show(self.vault, self.caller, transform)?)
+    }
+
+    /// A name with chance in it may come out as one that is forbidden; another attempt may not.
+    fn settle_id(&self, draft: &Draft, attempt: usize) -> Result<TokenId, Error> {
+        if attempt >= ALIAS_ATTEMPTS && draft.id.is_chance() {
+            return Ok(TokenId::random());
+        }
+        let data = match &draft.id {
+            NewId::Alias(_) => draft.content.data_value()?,
+            NewId::Random | NewId::Given(_) => Value::Null,
+        };
+        let mut settled = draft.id.settle(self.caller.tenant, &data);
+        for _ in 1..ALIAS_ATTEMPTS {
+            if settled.is_ok() || !draft.id.is_chance() {
+                break;
+            }
+            settled = draft.id.settle(self.caller.tenant, &data);
+        }
+        settled.map_err(Error::Invalid)
+    }
+
+    /// Finds out why nothing was written, and clears the way where that is possible.
+    async fn examine_refusal(&self, draft: &Draft, planned: &Planned) -> Result<(), Error> {
+        let Planned::Written { token, .. } = planned else {
+            return Ok(());
+        };
+        let (db, tenant, key) = (&self.vault.db, self.caller.tenant, token.id.key());
+        if store::is_expired(db, tenant, key).await? {
+            store::sweep_one(db, tenant, key).await?;
+            return Ok(());
+        }
+        let is_new = token.modified_by.is_none();
+        let is_taken = store::key_is_taken(db, tenant, key).await?;
+        if is_new && is_taken && !draft.id.is_chance() {
+            return Err(Error::IdTaken);
+        }
+        refuse_past_expiry(self.vault, draft.content.expiry).await
+    }
 }
 
-/// Only UUIDs so far; they are kept in binary, so one spelling is accepted.
-fn settle_id(id: Option<&str>) -> Result<Option<Uuid>, Vec<Broken>> {
-    let Some(text) = id else { return Ok(None) };
-    parse_id(text).map(Some).ok_or_else(|| {
-        vec![Broken::new(
-            "id",
-            "must be a UUID in lower case with hyphens",
-        )]
+fn finish(planned: Vec<Planned>, times: Vec<Timestamp>) -> Vec<Placed> {
+    let mut times = times.into_iter();
+    let mut placed: Vec<Placed> = Vec::with_capacity(planned.len());
+    for plan in planned {
+        placed.push(match plan {
+            Planned::Written {
+                mut token,
+                shown,
+                deduplication,
+                ..
+            } => {
+                let time = times.next();
+                match (token.modified_by, time) {
+                    (None, Some(time)) => token.created_at = time,
+                    (_, time) => token.modified_at = time,
+                }
+                Placed {
+                    view: TokenView {
+                        token: *token,
+                        shown: shown.map(|shown| *shown),
+                    },
+                    deduplication,
+                }
+            }
+            Planned::Met { view, .. } => Placed {
+                view: *view,
+                deduplication: Some(DeduplicationBehavior::ReadExisting),
+            },
+            Planned::Same { index } => {
+                let mut same = placed[index].clone();
+                same.deduplication
+                    .get_or_insert(DeduplicationBehavior::ReadExisting);
+                same
+            }
+        });
+    }
+    placed
+}
+
+/// Seals a security code for its own table.
+pub(super) async fn code_change(
+    vault: &Vault,
+    caller: &Caller,
+    id: &TokenId,
+    code: &SecurityCode,
+) -> Result<CodeChange, Error> {
+    Ok(match code {
+        SecurityCode::Absent => CodeChange::Stays,
+        SecurityCode::Removed => CodeChange::Goes,
+        SecurityCode::Given(code) => {
+            let sealed =
+                security_codes::seal(vault, caller.tenant, id.key(), code.expose()).await?;
+            CodeChange::Comes(sealed)
+        }
     })
 }
 
-fn settle_data(
-    new: &NewToken<'_>,
-    kind: Option<TokenKind>,
-    caller: &Caller,
-) -> Result<Option<TokenData>, Vec<Broken>> {
-    let raw = new
-        .data
-        .ok_or_else(|| vec![Broken::new("data", "is required")])?;
-    if raw.get().len() > DATA_BYTES_MAX {
+/// Checks every attribute, so that the client learns of all broken rules at once.
+pub(crate) fn draft(caller: &Caller, new: NewToken<'_>, place: String) -> Result<Draft, Error> {
+    let mut broken = Vec::new();
+    let kind = keep(attributes::kind(new.kind.as_deref()), &mut broken);
+    let id = keep(NewId::parse(new.id.as_deref()), &mut broken);
+    let data = match (new.data, kind) {
+        (None, _) => keep(Err(vec![Broken::new("data", "is required")]), &mut broken),
+        (Some(raw), Some(kind)) => {
+            let settled = check_size(raw.get().as_bytes())
+                .and_then(|()| settle(kind, raw, caller.tenant_kind));
+            keep(settled, &mut broken)
+        }
+        (Some(_), None) => None,
+    };
+    let container = match (&new.containers, &new.privacy, kind) {
+        (Some(containers), ..) => keep(attributes::container(containers), &mut broken),
+        (None, Some(privacy), Some(kind)) => keep(attributes::privacy(privacy, kind), &mut broken),
+        (None, _, kind) => kind.map(|kind| kind.default_container()),
+    };
+    let mask = new
+        .mask
+        .and_then(|mask| keep(attributes::mask(&mask), &mut broken));
+    let metadata = keep(
+        attributes::metadata(new.metadata.unwrap_or_default()),
+        &mut broken,
+    );
+    let search_indexes = new
+        .search_indexes
+        .and_then(|list| keep(attributes::search_indexes(&list, kind), &mut broken));
+    let fingerprint_expression = new
+        .fingerprint_expression
+        .and_then(|text| keep(attributes::fingerprint_expression(text, kind), &mut broken));
+    let expiry = new
+        .expires_at
+        .and_then(|text| keep(attributes::expiry(&text), &mut broken));
+    match (kind, id, data, container) {
+        (Some(kind), Some(id), Some(settled), Some(container)) if broken.is_empty() => Ok(Draft {
+            place,
+            id,
+            content: Content {
+                kind,
+                data: settled.data,
+                container,
+                mask,
+                metadata: metadata.flatten(),
+                expiry,
+                fingerprint_expression,
+                search_indexes,
+            },
+            code: settled.security_code,
+            deduplicate: new
+                .deduplicate_token
+                .unwrap_or(caller.settings.deduplicate_tokens),
+        }),
+        _ => Err(Error::Invalid(broken).within(&place)),
+    }
+}
+
+pub(super) fn check_size(data: &[u8]) -> Result<(), Vec<Broken>> {
+    if data.len() > DATA_BYTES_MAX {
         let rule = format!("must be at most {DATA_BYTES_MAX} bytes of JSON");
         return Err(vec![Broken::new("data", rule)]);
     }
-    let settled = match kind {
-        None => return Ok(None),
-        Some(TokenKind::Token) => raw.get().as_bytes().to_vec(),
-        Some(TokenKind::Card) => card::settle(raw, caller.tenant_kind)?,
-    };
-    Ok(Some(Sensitive::new(settled)))
-}
-
-fn settle_container(containers: Option<Vec<String>>) -> Result<Option<Container>, Vec<Broken>> {
-    match containers.as_deref() {
-        None => Ok(None),
-        Some([path]) if holds_card_number(path) => {
-            Err(vec![Broken::new("containers[0]", NO_CARD_NUMBER)])
-        }
-        Some([path]) => Container::parse(path)
-            .map(Some)
-            .map_err(|rule| vec![Broken::new("containers[0]", rule.to_string())]),
-        Some(_) => Err(vec![Broken::new(
-            "containers",
-            "must hold exactly one path",
-        )]),
-    }
-}
-
-/// Builds a container from classification and impact level, each with the type's own as default.
-fn settle_privacy(privacy: &Privacy, kind: TokenKind) -> Result<Option<Container>, Vec<Broken>> {
-    const CLASSIFICATIONS: [&str; 4] = ["general", "bank", "pci", "pii"];
-    const IMPACT_LEVELS: [&str; 3] = ["low", "moderate", "high"];
-    let mut broken = Vec::new();
-    let mut check = |given: Option<&str>, name: &str, known: &[&str]| {
-        if given.is_some_and(|word| !known.contains(&word)) {
-            let rule = format!("must be one of {}", known.join(", "));
-            broken.push(Broken::new(format!("privacy.{name}"), rule));
-        }
-    };
-    let classification = privacy.classification.as_deref();
-    let impact_level = privacy.impact_level.as_deref();
-    check(classification, "classification", &CLASSIFICATIONS);
-    check(impact_level, "impact_level", &IMPACT_LEVELS);
-    if !broken.is_empty() {
-        return Err(broken);
-    }
-    let default = kind.default_container();
-    let mut defaults = default.as_str().trim_matches('/').split('/');
-    let (class, level) = (
-        defaults.next().unwrap_or_default(),
-        defaults.next().unwrap_or_default(),
-    );
-    let path = format!(
-        "/{}/{}/",
-        classification.unwrap_or(class),
-        impact_level.unwrap_or(level)
-    );
-    Ok(Some(Container::known(&path)))
-}
-
-fn settle_mask(mask: Option<Value>) -> Result<Option<String>, Vec<Broken>> {
-    let Some(mask) = mask else { return Ok(None) };
-    let text = mask.to_string();
-    if text.len() > MASK_BYTES_MAX {
-        let rule = format!("must be at most {MASK_BYTES_MAX} bytes of JSON");
-        return Err(vec![Broken::new("mask", rule)]);
-    }
-    if holds_card_number(&text) {
-        return Err(vec![Broken::new("mask", NO_CARD_NUMBER)]);
-    }
-    match Mask::parse(&mask) {
-        Ok(_) => Ok(Some(text)),
-        Err(error) => Err(vec![Broken::new("mask", error.to_string())]),
-    }
-}
-
-fn settle_expiry(text: Option<&str>) -> Result<Option<Expiry>, Vec<Broken>> {
-    let Some(text) = text else { return Ok(None) };
-    Expiry::parse(text)
-        .map(Some)
-        .ok_or_else(|| vec![Broken::new("expires_at", expiry::RULE)])
+    Ok(())
 }

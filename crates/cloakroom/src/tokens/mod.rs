@@ -1,29 +1,45 @@
 //! Tokens: sealed data behind an id.
 
 mod api;
-mod card;
+mod content;
 mod create;
 mod delete;
-mod expiry;
+mod digest;
 mod find;
-mod kind;
-mod members;
-mod metadata;
 mod store;
+mod sweep;
 mod token;
+mod update;
 mod view;
 
 pub use self::api::routes;
+pub(crate) use self::api::{NewTokenBody, TokenBody};
 pub use self::create::create;
+pub(crate) use self::create::{Draft, create_all, draft};
 pub use self::delete::delete;
+pub(crate) use self::digest::{Term, data_term, fingerprint_term, fold, metadata_term};
 pub use self::find::find;
-pub use self::kind::TokenKind;
-pub(crate) use self::store::STATEMENTS;
-pub use self::token::{NewToken, Privacy, Token};
-pub use self::view::TokenView;
+pub(crate) use self::find::{FoundAll, find_all, find_readable};
+pub(crate) use self::store::{
+    EXPIRED_STATEMENTS, STATEMENTS, TokenRow, WRITE_STATEMENTS, token_columns,
+};
+pub use self::sweep::sweep;
+pub use self::token::{NewToken, Token};
+pub use self::update::{Change, TokenPatch, update};
+pub(crate) use self::view::view_readable;
+pub use self::view::{Details, Shown, TokenView};
+use crate::access::DeduplicationBehavior;
 use crate::api::Broken;
 use crate::caller::Denied;
 use crate::{keys, storage};
+
+/// What became of a token that was asked for.
+#[derive(Clone)]
+pub struct Placed {
+    pub view: TokenView,
+    /// Set when a token that was there took the place of the new one.
+    pub deduplication: Option<DeduplicationBehavior>,
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -35,8 +51,22 @@ pub enum Error {
     NotFound,
     #[error("the id is taken")]
     IdTaken,
+    #[error("others changed the same tokens at the same moment, again and again")]
+    Contended,
     #[error(transparent)]
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl Error {
+    /// The same failure of a token that stands somewhere in a larger request.
+    fn within(self, place: &str) -> Self {
+        match self {
+            Self::Invalid(broken) => {
+                Self::Invalid(broken.into_iter().map(|rule| rule.within(place)).collect())
+            }
+            other => other,
+        }
+    }
 }

@@ -1,17 +1,19 @@
 //! A token: what is kept of it, and what it is bound to.
 
-use cloakroom_crypto::{PolicyDigest, Sensitive};
+use cloakroom_crypto::{Fingerprint, PolicyDigest, Sensitive};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::TokenKind;
-use super::expiry::Expiry;
+use super::content::{shown_mask, shown_search_indexes};
 use crate::access::Container;
 use crate::keys::Record;
+use crate::token_attributes::{Expiry, Privacy, TokenId};
+use crate::token_types::TokenKind;
 
 /// A token that is asked for; nothing in it is checked yet.
+#[derive(Default)]
 pub struct NewToken<'a> {
     pub id: Option<String>,
     pub kind: Option<String>,
@@ -20,19 +22,16 @@ pub struct NewToken<'a> {
     pub containers: Option<Vec<String>>,
     pub privacy: Option<Privacy>,
     pub metadata: Option<Map<String, Value>>,
+    pub search_indexes: Option<Vec<String>>,
+    pub fingerprint_expression: Option<String>,
+    pub deduplicate_token: Option<bool>,
     pub expires_at: Option<String>,
-}
-
-/// The older way to say where a token goes; it only counts when no container is named.
-pub struct Privacy {
-    pub classification: Option<String>,
-    pub impact_level: Option<String>,
 }
 
 /// A token without its data.
 #[derive(Clone, Debug)]
 pub struct Token {
-    pub id: Uuid,
+    pub id: TokenId,
     pub kind: TokenKind,
     pub container: Container,
     pub row_version: u32,
@@ -41,6 +40,11 @@ pub struct Token {
     pub mask: Option<String>,
     /// Metadata as a JSON object of strings.
     pub metadata: Option<String>,
+    pub fingerprint: Option<Fingerprint>,
+    pub fingerprint_expression: Option<String>,
+    pub search_indexes: Option<String>,
+    /// Whether a security code was kept that has not reached its end.
+    pub has_security_code: bool,
     pub created_by: Uuid,
     pub created_at: Timestamp,
     pub modified_by: Option<Uuid>,
@@ -62,11 +66,26 @@ impl Token {
         };
         bound.record(self.row_version)
     }
+
+    pub fn shown_mask(&self) -> Option<Value> {
+        shown_mask(self.kind, self.mask.as_deref())
+    }
+
+    pub fn shown_search_indexes(&self) -> Vec<String> {
+        shown_search_indexes(self.kind, self.search_indexes.as_deref())
+    }
+
+    /// The expression behind the fingerprint, its type's own included.
+    pub fn shown_fingerprint_expression(&self) -> Option<&str> {
+        self.fingerprint?;
+        let given = self.fingerprint_expression.as_deref();
+        Some(given.unwrap_or_else(|| self.kind.default_fingerprint_expression()))
+    }
 }
 
 /// The clear attributes that decide who sees what of the data, and for how long.
 pub(super) struct Bound<'a> {
-    pub id: &'a Uuid,
+    pub id: &'a TokenId,
     pub kind: TokenKind,
     pub container: &'a Container,
     pub expiry: Option<Expiry>,
@@ -81,19 +100,15 @@ impl<'a> Bound<'a> {
         if let Some(mask) = self.mask {
             policy = policy.with("mask", mask);
         }
+        if let Some(alias) = self.id.alias() {
+            policy = policy.with("alias", alias);
+        }
         Record {
             kind: "token",
-            id: self.id.as_bytes(),
+            id: self.id.key().as_bytes(),
             column: "data",
             row_version,
             policy,
         }
     }
-}
-
-/// Reads an id in the one spelling that answers use.
-pub(super) fn parse_id(text: &str) -> Option<Uuid> {
-    let id = Uuid::try_parse(text).ok()?;
-    let mut buffer = Uuid::encode_buffer();
-    (id.hyphenated().encode_lower(&mut buffer) == text).then_some(id)
 }

@@ -1,66 +1,242 @@
 //! A token as one caller may see it: its data redacted, masked or revealed.
 
-use cloakroom_expressions::Mask;
+use cloakroom_crypto::Sensitive;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::card::CardDetails;
+use super::digest::Term;
+use super::store::TokenRow;
 use super::token::TokenData;
-use super::{Token, TokenKind};
-use crate::access::Transform;
-use crate::keys;
+use super::{Error, Token};
+use crate::access::{Permission, Transform};
+use crate::bins::CardDetails;
+use crate::caller::Caller;
+use crate::token_attributes::{NO_MASK, parse_mask};
+use crate::token_types::{BankDetails, TokenKind};
+use crate::vault::Vault;
+use crate::{containers, keys, security_codes};
 
-/// A token with what its caller may see of the data.
+/// A token with what its caller may see of it.
+#[derive(Clone)]
 pub struct TokenView {
     pub token: Token,
-    pub shown: Shown,
+    /// Absent when the caller may know that the token exists, and no more.
+    pub shown: Option<Shown>,
 }
 
 /// What a caller may see of a token's data.
+#[derive(Clone)]
 pub struct Shown {
     /// Absent when redacted.
     pub data: Option<Box<RawValue>>,
-    pub card: Option<CardDetails>,
+    pub details: Details,
 }
 
-/// Applies a transform to the data of a token.
-pub(super) fn show(
-    kind: TokenKind,
-    mask: Option<&str>,
-    data: &TokenData,
-    transform: Transform,
-) -> Result<Shown, keys::Error> {
-    // Data was checked before it was sealed, so text that is not JSON did not come from here.
-    let text = std::str::from_utf8(data.expose()).map_err(|_| keys::Error::Integrity)?;
-    let needs_value = transform == Transform::Mask || kind == TokenKind::Card;
-    let value = match needs_value {
-        true => serde_json::from_str(text).map_err(|_| keys::Error::Integrity)?,
-        false => Value::Null,
+/// What a token of some types shows of itself whatever the transform.
+#[derive(Clone)]
+pub enum Details {
+    None,
+    Card(Option<CardDetails>),
+    NetworkToken(Option<CardDetails>),
+    Bank(Option<BankDetails>),
+}
+
+/// A token whose data was opened.
+pub(super) struct Opened {
+    pub token: Token,
+    pub data: TokenData,
+    pub container_number: i32,
+    pub terms: Vec<Term>,
+}
+
+/// Opens the data of a row, which proves that nobody changed what it is bound to.
+pub(super) async fn open(vault: &Vault, caller: &Caller, row: TokenRow) -> Result<Opened, Error> {
+    let container = containers::container_of(vault, caller.tenant, row.container)
+        .await?
+        .ok_or(keys::Error::Integrity)?;
+    let token = Token {
+        id: row.id,
+        kind: TokenKind::from_number(row.kind).ok_or(keys::Error::Integrity)?,
+        container,
+        row_version: row.row_version,
+        expiry: row.expiry,
+        mask: row.mask,
+        metadata: row.metadata,
+        fingerprint: row.fingerprint,
+        fingerprint_expression: row.fingerprint_expression,
+        search_indexes: row.search_indexes,
+        has_security_code: row.has_security_code,
+        created_by: row.created_by,
+        created_at: row.created_at,
+        modified_by: row.modified_by,
+        modified_at: row.modified_at,
     };
-    let shown = match transform {
-        Transform::Redact => None,
-        Transform::Mask => masked(kind, mask, &value),
-        Transform::Reveal => Some(text.to_owned()),
-    };
-    let data = shown.map(RawValue::from_string).transpose();
-    let card = match kind {
-        TokenKind::Card => CardDetails::of(&value),
-        TokenKind::Token => None,
-    };
-    Ok(Shown {
-        data: data.map_err(|_| keys::Error::Integrity)?,
-        card,
+    let data = vault
+        .keys
+        .open(caller.tenant, &token.record(), &row.sealed)
+        .await?;
+    Ok(Opened {
+        token,
+        data,
+        container_number: row.container,
+        terms: row.terms,
     })
 }
 
-/// The evaluated mask; nothing when the token has none, or one that yields nothing.
-fn masked(kind: TokenKind, mask: Option<&str>, data: &Value) -> Option<String> {
-    let masked = match mask {
-        Some(text) => {
-            let mask: Value = serde_json::from_str(text).ok()?;
-            Mask::parse(&mask).ok()?.apply(data)
+/// Shows a row as `permission` lets the caller see it where it lies.
+pub(crate) async fn view(
+    vault: &Vault,
+    caller: &Caller,
+    row: TokenRow,
+    permission: Permission,
+) -> Result<TokenView, Error> {
+    let opened = open(vault, caller, row).await?;
+    let transform = caller.require(permission, &opened.token.container)?;
+    view_opened(vault, caller, opened, transform).await
+}
+
+/// Shows each row as its own container's rule says; what no rule covers is left out.
+pub(crate) async fn view_readable(
+    vault: &Vault,
+    caller: &Caller,
+    rows: Vec<TokenRow>,
+    permission: Permission,
+) -> Result<Vec<TokenView>, Error> {
+    let mut views = Vec::with_capacity(rows.len());
+    for row in rows {
+        match view(vault, caller, row, permission).await {
+            Ok(view) => views.push(view),
+            Err(Error::Denied(_)) => {}
+            Err(error) => return Err(error),
         }
-        None => kind.default_mask()?.mask.apply(data),
+    }
+    Ok(views)
+}
+
+/// Shows a token that deduplication met: as a read would, or only that it exists.
+pub(super) async fn view_met(
+    vault: &Vault,
+    caller: &Caller,
+    opened: Opened,
+) -> Result<TokenView, Error> {
+    match caller.require(Permission::TokenRead, &opened.token.container) {
+        Ok(transform) => view_opened(vault, caller, opened, transform).await,
+        Err(_) => Ok(TokenView {
+            token: opened.token,
+            shown: None,
+        }),
+    }
+}
+
+async fn view_opened(
+    vault: &Vault,
+    caller: &Caller,
+    opened: Opened,
+    transform: Transform,
+) -> Result<TokenView, Error> {
+    let Opened { token, data, .. } = opened;
+    let code = find_code(vault, caller, &token, transform).await?;
+    let visible = Visible {
+        kind: token.kind,
+        mask: token.mask.as_deref(),
+        data: &data,
+        code: code.as_ref(),
     };
-    (!masked.is_null()).then(|| masked.to_string())
+    let shown = Some(visible.show(vault, caller, transform)?);
+    Ok(TokenView { token, shown })
+}
+
+/// The security code of a token, for those who may see it while it is kept.
+pub(super) async fn find_code(
+    vault: &Vault,
+    caller: &Caller,
+    token: &Token,
+    transform: Transform,
+) -> Result<Option<Sensitive<String>>, Error> {
+    match transform {
+        Transform::Reveal if token.has_security_code => {
+            Ok(security_codes::find(vault, caller.tenant, token.id.key()).await?)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Data and what decides how it appears.
+pub(super) struct Visible<'a> {
+    pub kind: TokenKind,
+    pub mask: Option<&'a str>,
+    pub data: &'a TokenData,
+    pub code: Option<&'a Sensitive<String>>,
+}
+
+impl Visible<'_> {
+    /// Applies a transform to the data.
+    pub(super) fn show(
+        &self,
+        vault: &Vault,
+        caller: &Caller,
+        transform: Transform,
+    ) -> Result<Shown, keys::Error> {
+        // Data was checked before it was sealed, so text that is not JSON did not come from here.
+        let text = std::str::from_utf8(self.data.expose()).map_err(|_| keys::Error::Integrity)?;
+        let has_details = !matches!(
+            self.kind,
+            TokenKind::Token
+                | TokenKind::UsBankAccountNumber
+                | TokenKind::UsBankRoutingNumber
+                | TokenKind::SocialSecurityNumber
+                | TokenKind::EmployerIdNumber
+        );
+        let value = match transform == Transform::Mask || has_details {
+            true => serde_json::from_str(text).map_err(|_| keys::Error::Integrity)?,
+            false => Value::Null,
+        };
+        let shown = match transform {
+            Transform::Redact => None,
+            Transform::Mask => self.masked(&value),
+            Transform::Reveal => Some(self.revealed(text)),
+        };
+        let data = shown.map(RawValue::from_string).transpose();
+        Ok(Shown {
+            data: data.map_err(|_| keys::Error::Integrity)?,
+            details: self.details(vault, caller, &value),
+        })
+    }
+
+    /// The evaluated mask; nothing when the token has none, or one that yields nothing.
+    ///
+    /// The security code is not there to be masked: what is shown to many must not depend on it.
+    fn masked(&self, data: &Value) -> Option<String> {
+        let sources = crate::token_attributes::sources();
+        let masked = match self.mask {
+            Some(NO_MASK) => return None,
+            Some(text) => parse_mask(text)?.apply_with(data, &sources),
+            None => self.kind.default_mask()?.mask.apply_with(data, &sources),
+        };
+        (!masked.is_null()).then(|| masked.to_string())
+    }
+
+    /// The data as it was given; a security code takes the last place in it.
+    fn revealed(&self, text: &str) -> String {
+        match (self.code, text.strip_suffix('}')) {
+            (Some(code), Some(open)) => format!("{open},\"cvc\":\"{}\"}}", code.expose()),
+            _ => text.to_owned(),
+        }
+    }
+
+    fn details(&self, vault: &Vault, caller: &Caller, data: &Value) -> Details {
+        let card = |number: Option<&str>| {
+            let details = CardDetails::of(&vault.bins, caller.tenant_kind, number?)?;
+            let member = |name: &str| data.get(name).and_then(Value::as_u64);
+            Some(details.with_expiry(member("expiration_month"), member("expiration_year")))
+        };
+        let number = || data.get("number").and_then(Value::as_str);
+        match self.kind {
+            TokenKind::Card => Details::Card(card(number())),
+            TokenKind::CardNumber => Details::Card(card(data.as_str())),
+            TokenKind::NetworkToken => Details::NetworkToken(card(number())),
+            TokenKind::Bank => Details::Bank(BankDetails::of(data)),
+            _ => Details::None,
+        }
+    }
 }

@@ -20,7 +20,7 @@ async fn failures_are_problems_with_all_members() {
 
     assert_eq!(unknown_path.status, StatusCode::NOT_FOUND);
     assert_eq!(wrong_method.status, StatusCode::METHOD_NOT_ALLOWED);
-    assert_eq!(wrong_method.header("allow"), "POST");
+    assert_eq!(wrong_method.header("allow"), "POST,GET,HEAD");
     assert_eq!(invalid.status, StatusCode::BAD_REQUEST);
     insta::assert_snapshot!(invalid.told(&[]), @r#"
     {

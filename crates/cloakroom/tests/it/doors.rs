@@ -29,9 +29,44 @@ const DOORS: &[(Method, &str, Needs)] = &[
         Needs::Permission(Permission::TokenRead),
     ),
     (
+        Method::PATCH,
+        "/tokens/{id}",
+        Needs::Permission(Permission::TokenUpdate),
+    ),
+    (
         Method::DELETE,
         "/tokens/{id}",
         Needs::Permission(Permission::TokenDelete),
+    ),
+    (
+        Method::GET,
+        "/v2/tokens",
+        Needs::Permission(Permission::TokenRead),
+    ),
+    (
+        Method::POST,
+        "/v2/tokens/search",
+        Needs::Permission(Permission::TokenSearch),
+    ),
+    (
+        Method::GET,
+        "/tokens",
+        Needs::Permission(Permission::TokenRead),
+    ),
+    (
+        Method::POST,
+        "/tokens/search",
+        Needs::Permission(Permission::TokenSearch),
+    ),
+    (
+        Method::POST,
+        "/tokenize",
+        Needs::Permission(Permission::TokenCreate),
+    ),
+    (
+        Method::POST,
+        "/detokenize",
+        Needs::Permission(Permission::TokenRead),
     ),
 ];
 

@@ -8,9 +8,12 @@
 )]
 
 mod access;
+mod bins;
+mod cards;
 mod conventions;
 mod doors;
 mod keys;
+mod security_codes;
 mod storage;
 mod support;
 mod tokens;

@@ -5,12 +5,13 @@ use std::path::{Component, Path};
 pub(super) const SOURCE: &str = "crates/cloakroom/src";
 
 /// From top to bottom: a row may use the rows below it, never one above.
-pub(super) const LAYERS: [&[&str]; 9] = [
+pub(super) const LAYERS: [&[&str]; 10] = [
     &["server", "router", "jobs", "admin", "openapi", "doctor"],
     &["proxy", "reactors", "threeds", "webhooks"],
     &["token_intents"],
     &["token_queries", "token_documents"],
     &["tokens"],
+    &["token_attributes"],
     &["token_types", "bins", "security_codes", "containers"],
     &["access", "rate_limits", "idempotency"],
     &["events", "audit", "formulas", "keys"],

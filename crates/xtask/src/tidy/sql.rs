@@ -1,4 +1,4 @@
-//! SQL stays in `store.rs` files and in `storage/`.
+//! SQL stays in `store.rs` files, in `store/` folders of large rooms, and in `storage/`.
 
 use super::Violation;
 use super::code::Code;
@@ -27,7 +27,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 
 fn may_hold_sql(file: &File) -> bool {
     file.path.ends_with("store.rs")
-        || file.path.iter().any(|part| part == "storage")
+        || file
+            .path
+            .iter()
+            .any(|part| part == "storage" || part == "store")
         || TOOLS.iter().any(|tool| file.path.starts_with(tool))
 }
 

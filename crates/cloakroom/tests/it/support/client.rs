@@ -42,6 +42,14 @@ impl Client {
         self.send(request.body(body.to_owned())).await
     }
 
+    /// Sends a merge patch.
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> Answer {
+        let request = self
+            .request(Method::PATCH, path)
+            .header("content-type", "application/merge-patch+json");
+        self.send(request.body(body.to_string())).await
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(self.request(Method::GET, path)).await
     }

@@ -62,10 +62,19 @@ impl TestVault {
     }
 
     pub(crate) async fn tenant(&self) -> Tenant {
+        self.tenant_with(&[]).await
+    }
+
+    /// A tenant with some settings changed.
+    pub(crate) async fn tenant_with(&self, changed: &[(&str, &str)]) -> Tenant {
+        let mut settings = TenantSettings::default();
+        for (name, text) in changed {
+            settings.set(name, text).unwrap();
+        }
         let new = NewTenant {
             name: "A tenant".into(),
             kind: TenantKind::Test,
-            settings: TenantSettings::default(),
+            settings,
         };
         access::create_tenant(&self.vault, new).await.unwrap()
     }
@@ -110,6 +119,21 @@ impl TestVault {
         let tenant = self.tenant().await;
         self.client(&tenant, everything(Transform::Reveal)).await
     }
+
+    /// Another node of the same vault, and its address.
+    pub(crate) async fn second_node(&self) -> Self {
+        let vault = Vault::open(self.configuration()).await.unwrap();
+        let (base_url, serving) = serve(&vault).await;
+        Self {
+            vault,
+            database: TestDatabase {
+                url: self.database.url.clone(),
+            },
+            base_url,
+            folder: tempfile::tempdir().unwrap(),
+            serving,
+        }
+    }
 }
 
 impl Drop for TestVault {
@@ -143,14 +167,20 @@ async fn serve(vault: &Vault) -> (String, JoinHandle<()>) {
 }
 
 /// Every token permission in every container.
-fn everything(transform: Transform) -> Grants {
-    use Permission::{TokenCreate, TokenDelete, TokenRead};
+pub(crate) fn everything(transform: Transform) -> Grants {
+    use Permission::{TokenCreate, TokenDelete, TokenRead, TokenSearch, TokenUpdate};
     Grants {
         rules: vec![rule(
             1,
             "/",
             transform,
-            &[TokenCreate, TokenRead, TokenDelete],
+            &[
+                TokenCreate,
+                TokenRead,
+                TokenUpdate,
+                TokenSearch,
+                TokenDelete,
+            ],
         )],
         ..grants(&[])
     }

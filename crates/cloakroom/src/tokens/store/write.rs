@@ -1,0 +1,364 @@
+//! Statements that keep, change and delete tokens, with all that belongs to them.
+
+use cloakroom_crypto::Fingerprint;
+use jiff::Timestamp;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::super::digest::Term;
+use crate::access::Container;
+use crate::ids::TenantId;
+use crate::security_codes::SealedCode;
+use crate::storage::{Db, Error, Params, Statement, Transaction, statements};
+use crate::token_attributes::{Expiry, TokenId};
+use crate::token_types::TokenKind;
+
+/// What a token is kept as, whether it is new or changed.
+pub(crate) struct Values {
+    pub id: TokenId,
+    pub container: Container,
+    pub container_number: i32,
+    pub kind: TokenKind,
+    pub expiry: Option<Expiry>,
+    pub sealed: Vec<u8>,
+    pub mask: Option<String>,
+    pub metadata: Option<String>,
+    pub fingerprint: Option<Fingerprint>,
+    pub fingerprint_expression: Option<String>,
+    pub search_indexes: Option<String>,
+    pub terms: Vec<Term>,
+    /// The application that creates or changes it.
+    pub by: Uuid,
+    pub code: CodeChange,
+    /// Whether this token is to be the only one with its fingerprint in its container.
+    pub claims: bool,
+}
+
+/// What happens to the security code.
+pub(crate) enum CodeChange {
+    Stays,
+    Goes,
+    Comes(SealedCode),
+}
+
+/// What a changed token was before.
+pub(crate) struct Before {
+    pub row_version: u32,
+    pub container: Container,
+    pub container_number: i32,
+    pub fingerprint: Option<Fingerprint>,
+    pub terms: Vec<Term>,
+}
+
+/// One thing to write.
+pub(crate) enum Write {
+    Insert(Values),
+    Update(Before, Values),
+}
+
+statements! {
+    // The database's clock decides whether an expiry still lies ahead. What belongs to a token is
+    // written with it or not at all; a claim or an id that is taken refuses everything.
+    INSERT: "tokens::insert" =
+        "with fresh as (
+            insert into token
+                (tenant_id, token_id, alias, container_id, kind, expires_at,
+                 expires_offset_minutes, created_by, sealed, mask, metadata, fingerprint,
+                 fingerprint_expression, search_indexes, terms, security_code_until)
+            select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+                   now() + make_interval(secs => $19)
+            where $6::timestamptz is null
+               or $6::timestamptz > now()
+            returning created_at
+        ), termed as (
+            insert into term (tenant_id, term, path, created_at, token_id)
+            select $1, unnest($15::bytea[]), $16, created_at, $2
+            from fresh
+        ), coded as (
+            insert into security_code (tenant_id, token_id, key_id, sealed, expires_at)
+            select $1, $2, $17, $18, now() + make_interval(secs => $19)
+            from fresh
+            where $17::bytea is not null
+        ), claimed as (
+            insert into claim (tenant_id, fingerprint, container_id, token_id)
+            select $1, $12, $4, $2
+            from fresh
+            where $20
+        )
+        select created_at
+        from fresh";
+    // The row version that was read decides whether anyone was faster. Rows of `term` and `claim`
+    // are named one by one, and none is both removed and inserted.
+    UPDATE: "tokens::update" =
+        "with changed as (
+            update token
+            set row_version = $3 + 1,
+                container_id = $4,
+                expires_at = $5,
+                expires_offset_minutes = $6,
+                modified_by = $7,
+                modified_at = now(),
+                sealed = $8,
+                mask = $9,
+                metadata = $10,
+                fingerprint = $11,
+                fingerprint_expression = $12,
+                search_indexes = $13,
+                terms = $14,
+                security_code_until = case
+                    when $20::bytea is not null then now() + make_interval(secs => $22)
+                    when $23 then null
+                    else security_code_until
+                end
+            where tenant_id = $1
+              and token_id = $2
+              and row_version = $3
+              and (expires_at is null or expires_at > now())
+              and ($5::timestamptz is null or $5::timestamptz > now())
+            returning created_at, modified_at
+        ), forgotten as (
+            delete from term
+            using changed, unnest($15::bytea[]) as gone (term)
+            where term.tenant_id = $1
+              and term.term = gone.term
+              and term.path = $16
+              and term.created_at = changed.created_at
+              and term.token_id = $2
+        ), termed as (
+            insert into term (tenant_id, term, path, created_at, token_id)
+            select $1, unnest($17::bytea[]), $18, created_at, $2
+            from changed
+        ), released as (
+            delete from claim
+            using changed
+            where claim.tenant_id = $1
+              and claim.fingerprint = $24
+              and claim.container_id = $25
+              and claim.token_id = $2
+        ), claimed as (
+            insert into claim (tenant_id, fingerprint, container_id, token_id)
+            select $1, $11, $4, $2
+            from changed
+            where $19
+              and not exists (
+                select
+                from claim
+                where tenant_id = $1
+                  and fingerprint = $11
+                  and container_id = $4
+                  and token_id = $2
+              )
+        ), uncoded as (
+            delete from security_code
+            using changed
+            where security_code.tenant_id = $1
+              and security_code.token_id = $2
+              and $23
+        ), coded as (
+            insert into security_code (tenant_id, token_id, key_id, sealed, expires_at)
+            select $1, $2, $20, $21, now() + make_interval(secs => $22)
+            from changed
+            where $20::bytea is not null
+            on conflict (tenant_id, token_id) do update
+            set key_id = excluded.key_id,
+                sealed = excluded.sealed,
+                expires_at = excluded.expires_at
+        )
+        select modified_at
+        from changed";
+    DELETE: "tokens::delete" =
+        "with gone as (
+            delete from token
+            where tenant_id = $1
+              and token_id = $2
+              and container_id = $3
+            returning created_at, fingerprint, terms
+        ), forgotten as (
+            delete from term
+            using gone, unnest(gone.terms) as old (term)
+            where term.tenant_id = $1
+              and term.term = old.term
+              and term.path = $4
+              and term.created_at = gone.created_at
+              and term.token_id = $2
+        ), released as (
+            delete from claim
+            using gone
+            where claim.tenant_id = $1
+              and claim.fingerprint = gone.fingerprint
+              and claim.container_id = $3
+              and claim.token_id = $2
+        ), uncoded as (
+            delete from security_code
+            using gone
+            where security_code.tenant_id = $1
+              and security_code.token_id = $2
+        )
+        select true
+        from gone";
+}
+
+/// Writes everything or nothing. Gives when each was created or changed; `None` where an expiry had
+/// passed or somebody else was faster, and then nothing was written.
+pub(crate) async fn write(
+    db: &Db,
+    tenant: TenantId,
+    writes: &[Write],
+) -> Result<Option<Vec<Timestamp>>, Error> {
+    if let [write] = writes {
+        let rows = run(Target::Alone(db), tenant, write).await?;
+        return Ok(rows.first().map(|row| vec![row.get(0)]));
+    }
+    let transaction = db.begin().await?;
+    let mut times = Vec::with_capacity(writes.len());
+    for write in writes {
+        let rows = run(Target::Within(&transaction), tenant, write).await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        times.push(row.get(0));
+    }
+    transaction.commit().await?;
+    Ok(Some(times))
+}
+
+/// Where a statement runs: in a transaction of its own, or together with others.
+enum Target<'a> {
+    Alone(&'a Db),
+    Within(&'a Transaction),
+}
+
+impl Target<'_> {
+    async fn run(&self, statement: &Statement, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        match self {
+            Self::Alone(db) => db.write(statement, params).await,
+            Self::Within(transaction) => transaction.run(statement, params).await,
+        }
+    }
+}
+
+async fn run(target: Target<'_>, tenant: TenantId, write: &Write) -> Result<Vec<Row>, Error> {
+    match write {
+        Write::Insert(values) => insert(target, tenant, values).await,
+        Write::Update(before, values) => update(target, tenant, before, values).await,
+    }
+}
+
+async fn insert(target: Target<'_>, tenant: TenantId, new: &Values) -> Result<Vec<Row>, Error> {
+    let (expires_at, offset_minutes) = expiry_columns(new.expiry);
+    let (key_id, sealed_code, code_seconds) = code_columns(&new.code);
+    target
+        .run(
+            &INSERT,
+            &[
+                &tenant.number,
+                &new.id.key(),
+                &new.id.alias(),
+                &new.container_number,
+                &(new.kind as i16),
+                &expires_at,
+                &offset_minutes,
+                &new.by,
+                &new.sealed,
+                &new.mask,
+                &new.metadata,
+                &new.fingerprint.as_ref().map(|print| &print.as_bytes()[..]),
+                &new.fingerprint_expression,
+                &new.search_indexes,
+                &as_slices(&new.terms),
+                &new.container.as_str(),
+                &key_id,
+                &sealed_code,
+                &code_seconds,
+                &new.claims,
+            ],
+        )
+        .await
+}
+
+async fn update(
+    target: Target<'_>,
+    tenant: TenantId,
+    before: &Before,
+    new: &Values,
+) -> Result<Vec<Row>, Error> {
+    let (expires_at, offset_minutes) = expiry_columns(new.expiry);
+    let (key_id, sealed_code, code_seconds) = code_columns(&new.code);
+    let moves = before.container != new.container;
+    let without = |all: &[Term], others: &[Term]| -> Vec<Term> {
+        let differs = |term: &&Term| moves || !others.contains(term);
+        all.iter().filter(differs).copied().collect()
+    };
+    let (gone, fresh) = (
+        without(&before.terms, &new.terms),
+        without(&new.terms, &before.terms),
+    );
+    let releases = moves || before.fingerprint != new.fingerprint;
+    let released = before.fingerprint.filter(|_| releases);
+    target
+        .run(
+            &UPDATE,
+            &[
+                &tenant.number,
+                &new.id.key(),
+                &before.row_version.cast_signed(),
+                &new.container_number,
+                &expires_at,
+                &offset_minutes,
+                &new.by,
+                &new.sealed,
+                &new.mask,
+                &new.metadata,
+                &new.fingerprint.as_ref().map(|print| &print.as_bytes()[..]),
+                &new.fingerprint_expression,
+                &new.search_indexes,
+                &as_slices(&new.terms),
+                &as_slices(&gone),
+                &before.container.as_str(),
+                &as_slices(&fresh),
+                &new.container.as_str(),
+                &new.claims,
+                &key_id,
+                &sealed_code,
+                &code_seconds,
+                &matches!(new.code, CodeChange::Goes),
+                &released.as_ref().map(|print| &print.as_bytes()[..]),
+                &before.container_number,
+            ],
+        )
+        .await
+}
+
+/// Deletes a token from the container it was seen in; false when it is no longer there.
+pub(crate) async fn delete(
+    db: &Db,
+    tenant: TenantId,
+    id: &TokenId,
+    container: (i32, &Container),
+) -> Result<bool, Error> {
+    let (number, container) = container;
+    let params: Params<'_> = &[&tenant.number, &id.key(), &number, &container.as_str()];
+    let rows = db.write(&DELETE, params).await?;
+    Ok(!rows.is_empty())
+}
+
+fn expiry_columns(expiry: Option<Expiry>) -> (Option<Timestamp>, Option<i16>) {
+    expiry
+        .map(|expiry| (expiry.at, expiry.offset_minutes))
+        .unzip()
+}
+
+fn code_columns(code: &CodeChange) -> (Option<&[u8]>, Option<&[u8]>, Option<f64>) {
+    match code {
+        CodeChange::Comes(code) => (
+            Some(&code.key_id),
+            Some(&code.sealed),
+            Some(code.retention.as_secs_f64()),
+        ),
+        CodeChange::Stays | CodeChange::Goes => (None, None, None),
+    }
+}
+
+fn as_slices(terms: &[Term]) -> Vec<&[u8]> {
+    terms.iter().map(|term| &term[..]).collect()
+}
