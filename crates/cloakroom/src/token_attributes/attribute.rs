@@ -133,6 +133,9 @@ pub(crate) fn search_indexes(
 }
 
 fn check_expression(context: Context, text: &str, kind: Option<TokenKind>) -> Result<(), String> {
+    if text.contains('\0') {
+        return Err("must not hold a NUL character".to_owned());
+    }
     if holds_card_number(text) {
         return Err(NO_CARD_NUMBER.to_owned());
     }

@@ -1,5 +1,6 @@
 //! Everything about a token that clients decide, checked and ready to be sealed.
 
+use cloakroom_crypto::Fingerprint;
 use cloakroom_expressions::{Context, Template};
 use serde_json::{Map, Value};
 
@@ -60,18 +61,21 @@ impl Content {
         findable.digest(keys).map_err(Error::Invalid)
     }
 
+    /// Seals the data for the row that it will be in.
     pub(super) fn seal(
         &self,
         keys: &TenantKeys,
-        id: &TokenId,
-        row_version: u32,
+        place: (&TokenId, u32),
+        fingerprint: Option<&Fingerprint>,
     ) -> Result<Vec<u8>, keys::Error> {
+        let (id, row_version) = place;
         let bound = Bound {
             id,
             kind: self.kind,
             container: &self.container,
             expiry: self.expiry,
             mask: self.mask.as_deref(),
+            fingerprint,
         };
         keys.seal(&bound.record(row_version), self.data.expose())
     }

@@ -248,7 +248,11 @@ impl Creating<'_> {
         let shown = self.show(content, &draft.code, transform)?;
         let values = Values {
             container_number: self.container_number(content).await?,
-            sealed: content.seal(self.keys, &id, FIRST_VERSION)?,
+            sealed: content.seal(
+                self.keys,
+                (&id, FIRST_VERSION),
+                digests.fingerprint.as_ref(),
+            )?,
             id: id.clone(),
             container: content.container.clone(),
             kind: content.kind,

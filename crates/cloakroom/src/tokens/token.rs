@@ -63,6 +63,7 @@ impl Token {
             container: &self.container,
             expiry: self.expiry,
             mask: self.mask.as_deref(),
+            fingerprint: self.fingerprint.as_ref(),
         };
         bound.record(self.row_version)
     }
@@ -90,6 +91,8 @@ pub(super) struct Bound<'a> {
     pub container: &'a Container,
     pub expiry: Option<Expiry>,
     pub mask: Option<&'a str>,
+    /// Whoever could change it would have deduplication return one token for another.
+    pub fingerprint: Option<&'a Fingerprint>,
 }
 
 impl<'a> Bound<'a> {
@@ -99,6 +102,9 @@ impl<'a> Bound<'a> {
         let mut policy = PolicyDigest::new(self.kind.name(), &containers, expires_at);
         if let Some(mask) = self.mask {
             policy = policy.with("mask", mask);
+        }
+        if let Some(fingerprint) = self.fingerprint {
+            policy = policy.with("fingerprint", &hex::encode(fingerprint.as_bytes()));
         }
         if let Some(alias) = self.id.alias() {
             policy = policy.with("alias", alias);

@@ -292,7 +292,11 @@ impl Rewriting<'_> {
         let values = Values {
             container_number: containers::number_of(vault, caller.tenant, &content.container)
                 .await?,
-            sealed: content.seal(keys, &old.id, row_version)?,
+            sealed: content.seal(
+                keys,
+                (&old.id, row_version),
+                self.digests.fingerprint.as_ref(),
+            )?,
             id: old.id.clone(),
             container: content.container.clone(),
             kind: content.kind,

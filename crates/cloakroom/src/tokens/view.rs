@@ -8,7 +8,7 @@ use super::digest::Term;
 use super::store::TokenRow;
 use super::token::TokenData;
 use super::{Error, Token};
-use crate::access::{Permission, Transform};
+use crate::access::{Container, Permission, Transform};
 use crate::bins::CardDetails;
 use crate::caller::Caller;
 use crate::token_attributes::{NO_MASK, parse_mask};
@@ -49,11 +49,15 @@ pub(super) struct Opened {
     pub terms: Vec<Term>,
 }
 
+/// The container that a row says it is in; opening its data proves it.
+async fn container_of(vault: &Vault, caller: &Caller, row: &TokenRow) -> Result<Container, Error> {
+    let container = containers::container_of(vault, caller.tenant, row.container).await?;
+    Ok(container.ok_or(keys::Error::Integrity)?)
+}
+
 /// Opens the data of a row, which proves that nobody changed what it is bound to.
 pub(super) async fn open(vault: &Vault, caller: &Caller, row: TokenRow) -> Result<Opened, Error> {
-    let container = containers::container_of(vault, caller.tenant, row.container)
-        .await?
-        .ok_or(keys::Error::Integrity)?;
+    let container = container_of(vault, caller, &row).await?;
     let token = Token {
         id: row.id,
         kind: TokenKind::from_number(row.kind).ok_or(keys::Error::Integrity)?,
@@ -90,8 +94,10 @@ pub(crate) async fn view(
     row: TokenRow,
     permission: Permission,
 ) -> Result<TokenView, Error> {
+    // Before anything is opened: whoever may not see it does not make us decrypt it.
+    let container = container_of(vault, caller, &row).await?;
+    let transform = caller.require(permission, &container)?;
     let opened = open(vault, caller, row).await?;
-    let transform = caller.require(permission, &opened.token.container)?;
     view_opened(vault, caller, opened, transform).await
 }
 
