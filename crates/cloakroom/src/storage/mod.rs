@@ -57,7 +57,9 @@ pub enum Error {
         code: String,
         constraint: Option<String>,
     },
-    #[error("an earlier statement of the transaction failed, so nothing was kept")]
+    /// The server gave up a transaction, such as one of two that waited for each other, or an earlier
+    /// statement of it had failed.
+    #[error("the transaction was rolled back, so nothing was kept")]
     RolledBack,
     #[error("the address of Redis is not usable: {0}")]
     RedisAddress(String),
@@ -153,7 +155,7 @@ impl Db {
             return Err(Error::OutcomeUnknown(statement.name));
         }
         // A refusal is an answer, too: the connection is as good as before.
-        if matches!(rows, Ok(_) | Err(Error::Refused { .. })) {
+        if matches!(rows, Ok(_) | Err(Error::Refused { .. } | Error::RolledBack)) {
             in_flight.landed();
         }
         rows
@@ -242,12 +244,12 @@ fn is_ordinary(error: &tokio_postgres::Error) -> bool {
 /// Whether the server, rather than the statement, is the trouble: it stops, is full, or is a standby.
 fn is_passing(code: &SqlState) -> bool {
     let class = code.code().get(..2);
-    matches!(class, Some("08" | "40" | "53" | "57" | "58"))
-        || *code == SqlState::READ_ONLY_SQL_TRANSACTION
+    matches!(class, Some("08" | "53" | "57" | "58")) || *code == SqlState::READ_ONLY_SQL_TRANSACTION
 }
 
 fn refusal(statement: &'static str, error: &tokio_postgres::Error) -> Error {
     match error.as_db_error() {
+        Some(db) if is_ordinary(error) && db.code().code().starts_with("40") => Error::RolledBack,
         Some(db) if !is_ordinary(error) || is_passing(db.code()) => {
             Error::Unavailable(format!("it answered {statement} with {}", db.code().code()))
         }

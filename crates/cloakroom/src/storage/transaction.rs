@@ -64,6 +64,13 @@ impl Transaction {
         self.open = false;
         Ok(())
     }
+
+    /// Gives everything up and keeps the connection, which is dear to make. Without an answer it is
+    /// cut like any other.
+    pub async fn roll_back(mut self) {
+        let answer = timeout_at(self.deadline, self.connection.run("rollback")).await;
+        self.open = !matches!(answer, Ok(Ok(())));
+    }
 }
 
 impl Drop for Transaction {
