@@ -12,11 +12,12 @@ use utoipa_axum::routes;
 use super::list::Listed;
 use super::list_old::OldListed;
 use super::{Error, OldPage, Page, parameters, query};
-use crate::access::Permission;
+use crate::access::{Container, Permission};
 use crate::api::{Answer, ApiError, BaseUrl, Broken, Deprecated, JsonBody, Problem};
 use crate::caller::Caller;
 use crate::config::Deprecation;
 use crate::token_queries as queries;
+use crate::token_types::TokenKind;
 use crate::tokens::TokenBody;
 use crate::vault::Vault;
 
@@ -46,13 +47,15 @@ const OLD: Deprecated = Deprecated {
     path = "/v2/tokens",
     tag = "Tokens",
     params(
-        ("container" = Option<String>, Query, description = "This container and those below it."),
-        ("type" = Option<String>, Query, description = "Tokens of this type."),
-        ("fingerprint" = Option<String>, Query, description = "Tokens with this fingerprint."),
-        ("metadata" = Option<String>, Query,
-         description = "A JSON object with one entry; also `metadata.key=value` and \
-                        `metadata[key]=value`. Compared exactly."),
-        ("start" = Option<String>, Query, description = "The `next` of the page before."),
+        ("container" = Option<Container>, Query, description = "This container and those below it."),
+        ("type" = Option<TokenKind>, Query, description = "Tokens of this type."),
+        ("fingerprint" = Option<String>, Query, description = "Tokens with this fingerprint.",
+         max_length = 100, pattern = "^[A-Za-z0-9]+$"),
+        ("metadata" = Option<BTreeMap<String, String>>, Query, style = DeepObject, explode,
+         description = "One entry, compared exactly: `metadata[key]=value`, `metadata.key=value` or \
+                        `metadata={\"key\":\"value\"}`."),
+        ("start" = Option<String>, Query, description = "The `next` of the page before.",
+         max_length = 500),
         ("size" = Option<u8>, Query, description = "Tokens on a page, 20 without it.",
          minimum = 0, maximum = 100),
     ),
@@ -85,7 +88,12 @@ async fn list_tokens(
     post,
     path = "/v2/tokens/search",
     tag = "Tokens",
-    request_body = SearchBody,
+    request_body(content = SearchBody, examples(
+        ("data" = (summary = "By a search index", value = json!({"query": "data:\"Ada Lovelace\""}))),
+        ("metadata" = (summary = "By metadata, in a container", value = json!({
+            "query": "metadata.order:1001 AND container:\"/pci/\"", "size": 50
+        }))),
+    )),
     responses(
         (status = 200, description = "A page of tokens.", body = PageBody<'_>),
         (status = 400, description = "The query is not supported.", body = Problem),
@@ -127,9 +135,11 @@ async fn search_tokens(
     path = "/tokens",
     tag = "Deprecated",
     params(
-        ("id" = Option<Vec<String>>, Query, description = "Tokens with one of these ids."),
-        ("metadata" = Option<String>, Query,
-         description = "A JSON object; also `metadata.key=value` and `metadata[key]=value`."),
+        ("id" = Option<Vec<String>>, Query, description = "Tokens with one of these ids.",
+         max_items = 100),
+        ("metadata" = Option<BTreeMap<String, String>>, Query, style = DeepObject, explode,
+         description = "Several entries: `metadata[key]=value`, `metadata.key=value` or \
+                        `metadata={\"key\":\"value\"}`."),
         ("page" = Option<u32>, Query, description = "Counted from 1.", minimum = 1,
          maximum = 2147483647),
         ("size" = Option<u8>, Query, description = "Tokens on a page, 20 without it.",
@@ -168,7 +178,11 @@ async fn list_tokens_old(
     post,
     path = "/tokens/search",
     tag = "Deprecated",
-    request_body = OldSearchBody,
+    request_body(content = OldSearchBody, examples(
+        ("metadata" = (summary = "By two entries of metadata", value = json!({
+            "query": "metadata.order:1001 AND metadata.shop:eu", "page": 1
+        }))),
+    )),
     responses(
         (status = 200, description = "A page of tokens.", body = OldPageBody<'_>,
          headers(("Deprecation" = String), ("Sunset" = String), ("Link" = String))),
@@ -258,6 +272,7 @@ struct PaginationBody<'a> {
     page_size: usize,
     /// Where the next page starts; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     next: Option<&'a str>,
 }
 

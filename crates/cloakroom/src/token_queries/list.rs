@@ -1,7 +1,9 @@
 //! Lists and searches of the second version: one page after the other, in the order of containers.
 
+use cloakroom_crypto::Fingerprint;
+
 use super::cursor::{self, Endpoint, Position};
-use super::store::{self, Exactly, Place, Range};
+use super::store::{self, Below, Place, Range};
 use super::{Condition, Error, Filter, Page};
 use crate::access::{Container, Permission};
 use crate::api::Broken;
@@ -121,35 +123,32 @@ async fn open_cursor(
 }
 
 /// What rows are looked for, in the terms of the tables.
-enum Wanted<'a> {
+enum Wanted {
     Kinds(Vec<i16>),
-    Term(Term, Exactly<'a>),
-    Fingerprint(cloakroom_crypto::Fingerprint),
+    /// Only those with this fingerprint, when there is one.
+    Term(Term, Option<Fingerprint>),
 }
 
-impl<'a> Wanted<'a> {
+impl Wanted {
     /// Nothing when no token can be meant.
     async fn new(
         vault: &Vault,
         caller: &Caller,
-        filter: &'a Filter,
+        filter: &Filter,
     ) -> Result<Option<Self>, keys::Error> {
         let keys = vault.keys.of(caller.tenant).await?;
         Ok(match &filter.condition {
             None => Some(Self::Kinds(all_kinds())),
             Some(Condition::Kind(kind)) => Some(Self::Kinds(vec![*kind as i16])),
             Some(Condition::Data(value)) => {
-                let term = data_term(&keys, value.expose());
-                Some(Self::Term(term, Exactly::default()))
+                Some(Self::Term(data_term(&keys, value.expose()), None))
             }
             Some(Condition::Metadata { key, value }) => {
-                let exactly = Exactly {
-                    metadata: Some((key, value)),
-                    ..Exactly::default()
-                };
-                Some(Self::Term(metadata_term(&keys, key, value), exactly))
+                Some(Self::Term(metadata_term(&keys, key, value), None))
             }
-            Some(Condition::Fingerprint(text)) => fingerprint(text).map(Self::Fingerprint),
+            Some(Condition::Fingerprint(text)) => {
+                fingerprint(text).map(|print| Self::Term(fingerprint_term(&print), Some(print)))
+            }
         })
     }
 }
@@ -159,7 +158,7 @@ pub(super) fn all_kinds() -> Vec<i16> {
 }
 
 /// Text that is no fingerprint belongs to no token.
-fn fingerprint(text: &str) -> Option<cloakroom_crypto::Fingerprint> {
+fn fingerprint(text: &str) -> Option<Fingerprint> {
     let bytes = bs58::decode(text).into_vec().ok()?;
     <[u8; 32]>::try_from(bytes).ok().map(Into::into)
 }
@@ -168,7 +167,7 @@ fn fingerprint(text: &str) -> Option<cloakroom_crypto::Fingerprint> {
 struct Walk<'a> {
     vault: &'a Vault,
     caller: &'a Caller,
-    wanted: Wanted<'a>,
+    wanted: Wanted,
 }
 
 impl Walk<'_> {
@@ -178,7 +177,7 @@ impl Walk<'_> {
         reach: &[Container],
         start: Option<(Position, Container)>,
         limit: usize,
-    ) -> Result<Vec<TokenRow>, Error> {
+    ) -> Result<Vec<TokenRow>, storage::Error> {
         let mut rows = Vec::new();
         for container in reach {
             let missing = limit - rows.len();
@@ -186,78 +185,36 @@ impl Walk<'_> {
                 break;
             }
             let (low, end) = (container.as_str(), container.end());
-            let found = match &start {
+            let (end, place) = match &start {
                 // Everything here came before.
                 Some((_, reached)) if reached.as_str() < low => continue,
                 Some((position, reached)) if reached.as_str() < end.as_str() => {
-                    self.below(low, (position, reached), missing).await?
+                    (reached.as_str(), Place::of(position))
                 }
-                _ => self.within(&Range { low, end: &end }, missing).await?,
+                _ => (end.as_str(), Place::LOWEST),
             };
-            rows.extend(found);
+            rows.extend(self.below((&Range { low, end }, place), missing).await?);
         }
         Ok(rows)
     }
 
-    async fn within(
-        &self,
-        range: &Range<'_>,
-        limit: usize,
-    ) -> Result<Vec<TokenRow>, storage::Error> {
+    async fn below(&self, below: Below<'_>, limit: usize) -> Result<Vec<TokenRow>, storage::Error> {
         let (db, tenant) = (&self.vault.db, self.caller.tenant);
         match &self.wanted {
-            Wanted::Kinds(kinds) => store::in_containers(db, tenant, range, kinds, limit).await,
-            _ => self.by_term((range, Place::LOWEST), limit).await,
+            Wanted::Kinds(kinds) => store::of_kinds(db, tenant, kinds, below, limit).await,
+            Wanted::Term(term, fingerprint) => {
+                let what = (term, fingerprint.as_ref());
+                store::by_term(db, tenant, what, below, limit).await
+            }
         }
     }
+}
 
-    async fn below(
-        &self,
-        low: &str,
-        start: (&Position, &Container),
-        limit: usize,
-    ) -> Result<Vec<TokenRow>, storage::Error> {
-        let (position, reached) = start;
-        let place = Place {
+impl Place {
+    fn of(position: &Position) -> Self {
+        Self {
             created_at: position.created_at,
             token_id: position.token_id,
-        };
-        let range = Range {
-            low,
-            end: reached.as_str(),
-        };
-        let Wanted::Kinds(kinds) = &self.wanted else {
-            return self.by_term((&range, place), limit).await;
-        };
-        let (db, tenant) = (&self.vault.db, self.caller.tenant);
-        let within = (position.container, place);
-        let mut rows = store::in_container_below(db, tenant, within, kinds, limit).await?;
-        let missing = limit - rows.len();
-        if missing > 0 {
-            rows.extend(store::in_containers(db, tenant, &range, kinds, missing).await?);
-        }
-        Ok(rows)
-    }
-
-    async fn by_term(
-        &self,
-        below: (&Range<'_>, Place),
-        limit: usize,
-    ) -> Result<Vec<TokenRow>, storage::Error> {
-        let (db, tenant) = (&self.vault.db, self.caller.tenant);
-        match &self.wanted {
-            Wanted::Term(term, exactly) => {
-                store::by_term(db, tenant, (term, exactly), below, limit).await
-            }
-            Wanted::Fingerprint(fingerprint) => {
-                let exactly = Exactly {
-                    fingerprint: Some(fingerprint),
-                    ..Exactly::default()
-                };
-                let term = fingerprint_term(fingerprint);
-                store::by_term(db, tenant, (&term, &exactly), below, limit).await
-            }
-            Wanted::Kinds(_) => Ok(Vec::new()),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Lists and searches of the first version: pages by number, newest first.
 
 use super::list::all_kinds;
-use super::store::{self, Reach};
+use super::store::{self, OffsetPage, OldTerms, Reach};
 use super::{Error, OldFilter, OldPage};
 use crate::access::Permission;
 use crate::caller::Caller;
 use crate::token_attributes::TokenId;
-use crate::tokens::{self, TokenView, data_term, fold, metadata_term};
+use crate::tokens::{self, TokenView, data_term, fold, folded_metadata_terms};
 use crate::vault::Vault;
 
 /// One page, and how many tokens there are on all pages.
@@ -51,28 +51,41 @@ async fn page_of(
         ends: reach.iter().map(crate::access::Container::end).collect(),
     };
     let size = i64::try_from(page.size).unwrap_or(i64::MAX);
-    let offset = (i64::from(page.page - 1).saturating_mul(size), size);
-    let keys = vault.keys.of(caller.tenant).await?;
-    let mut terms: Vec<_> = filter
-        .metadata
-        .iter()
-        .map(|(key, value)| metadata_term(&keys, key, value))
-        .collect();
-    terms.extend(
-        filter
-            .data
-            .iter()
-            .map(|data| data_term(&keys, data.expose())),
-    );
+    let page = OffsetPage {
+        offset: i64::from(page.page - 1).saturating_mul(size),
+        size,
+    };
     let (db, tenant) = (&vault.db, caller.tenant);
-    let (rows, total) = match terms.as_slice() {
-        [] => store::old_page(db, tenant, &reach, &all_kinds(), offset).await?,
-        terms => store::old_page_by_terms(db, tenant, &reach, terms, offset).await?,
+    let (rows, total) = match terms_of(vault, caller, filter).await? {
+        None => store::old_page(db, tenant, &reach, &all_kinds(), page).await?,
+        Some(wanted) => store::old_page_by_terms(db, tenant, &reach, &wanted, page).await?,
     };
     Ok(OldListed {
         tokens: tokens::view_readable(vault, caller, rows, permission).await?,
         total: total.unsigned_abs(),
     })
+}
+
+/// What tokens have that meet the filter; nothing when all do.
+async fn terms_of(
+    vault: &Vault,
+    caller: &Caller,
+    filter: &OldFilter,
+) -> Result<Option<OldTerms>, Error> {
+    let keys = vault.keys.of(caller.tenant).await?;
+    let mut wanted = OldTerms {
+        terms: Vec::new(),
+        conditions: filter.metadata.len() + usize::from(filter.data.is_some()),
+    };
+    for (key, value) in &filter.metadata {
+        wanted
+            .terms
+            .extend(folded_metadata_terms(&keys, key, value));
+    }
+    if let Some(data) = &filter.data {
+        wanted.terms.push(data_term(&keys, data.expose()));
+    }
+    Ok((wanted.conditions > 0).then_some(wanted))
 }
 
 /// At most a hundred ids were named: they are read, and the rest is sorted out here.

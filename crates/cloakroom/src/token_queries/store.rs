@@ -30,58 +30,91 @@ impl Place {
     };
 }
 
-/// What a term cannot say alone.
-#[derive(Default)]
-pub(super) struct Exactly<'a> {
-    pub fingerprint: Option<&'a Fingerprint>,
-    pub metadata: Option<(&'a str, &'a str)>,
-}
+/// Where a page goes on: in these containers, and in the one at their end below this place.
+pub(super) type Below<'a> = (&'a Range<'a>, Place);
 
-statements! {
-    // Containers in descending order of their paths, each with its newest tokens: the newest of each
-    // type, merged, so that one index serves lists with and without a type.
-    IN_CONTAINERS: "token_queries::in_containers" = concat!(
-        "select ", token_columns!(), "
-        from container
-        cross join lateral (
-            select newest.*
-            from unnest($4::smallint[]) as wanted (kind)
-            cross join lateral (
-                select *
+/// What expired and was not swept yet: little, and hashed whatever the planner expects of it.
+macro_rules! expired {
+    () => {
+        "(
+                select token_id
                 from token
                 where tenant_id = $1
-                  and container_id = container.container_id
-                  and kind = wanted.kind
-                  and (expires_at is null or expires_at > now())
-                order by created_at desc, token_id desc
-                limit $5
-            ) newest
-            order by created_at desc, token_id desc
-            limit $5
-        ) token
-        where container.tenant_id = $1
-          and container.path >= $2
-          and container.path < $3
-        order by container.path desc, token.created_at desc, token.token_id desc
-        limit $5"
-    );
-    IN_CONTAINER_BELOW: "token_queries::in_container_below" = concat!(
-        "select ", token_columns!(), "
-        from unnest($3::smallint[]) as wanted (kind)
+                  and expires_at <= now()
+            )"
+    };
+}
+
+/// The keys of the tokens that have `$5` of the terms `$2`, in the containers between `$3` and `$4`.
+/// The tokens themselves are not looked at.
+macro_rules! with_terms {
+    () => {
+        concat!(
+            "
+            select found.created_at, found.token_id
+            from unnest($3::text[], $4::text[]) as reach (low, beyond)
+            cross join lateral (
+                select path, created_at, token_id
+                from term
+                where tenant_id = $1
+                  and term = any($2::bytea[])
+                  and path >= reach.low
+                  and path < reach.beyond
+                offset 0
+            ) found
+            where found.token_id not in ",
+            expired!(),
+            "
+            group by found.path, found.created_at, found.token_id
+            having count(*) = $5"
+        )
+    };
+}
+
+/// Reads the tokens of a page one by one, by their keys, whatever the planner expects of the page.
+macro_rules! tokens_of_page {
+    () => {
+        concat!(
+            "select ",
+            token_columns!(),
+            "
+        from page
         cross join lateral (
             select *
             from token
             where tenant_id = $1
-              and container_id = $2
-              and kind = wanted.kind
-              and (created_at, token_id) < ($4, $5)
-              and (expires_at is null or expires_at > now())
-            order by created_at desc, token_id desc
-            limit $6
+              and token_id = page.token_id
+            limit 1
         ) token
-        order by token.created_at desc, token.token_id desc
-        limit $6"
+        order by page.created_at desc, page.token_id desc"
+        )
+    };
+}
+
+statements! {
+    // One walk down `token_by_path` for each type, merged: at most a page of each is read, however
+    // many tokens and containers there are. Empty containers are not in the index and cost nothing;
+    // an expired token that was not swept yet costs as much as one that is shown.
+    OF_KINDS: "token_queries::of_kinds" = concat!(
+        "select ", token_columns!(), "
+        from unnest($2::smallint[]) as wanted (kind)
+        cross join lateral (
+            select *
+            from token
+            where tenant_id = $1
+              and kind = wanted.kind
+              and path >= $3
+              and (path, created_at, token_id) < ($4, $5, $6)
+              and (expires_at is null or expires_at > now())
+            order by path desc, created_at desc, token_id desc
+            limit $7
+        ) token
+        order by token.path desc, token.created_at desc, token.token_id desc
+        limit $7"
     );
+    // One walk down the primary key of `term`. The fingerprint is compared as a whole, because its
+    // term is only its beginning; in this form the planner does not take the comparison for a rare
+    // match, which would talk it into parallel workers.
     BY_TERM: "token_queries::by_term" = concat!(
         "select ", token_columns!(), "
         from term
@@ -93,137 +126,85 @@ statements! {
           and term.path >= $3
           and (term.path, term.created_at, term.token_id) < ($4, $5, $6)
           and (token.expires_at is null or token.expires_at > now())
-          and ($7::bytea is null or token.fingerprint = $7)
-          and ($8::text is null or token.metadata::jsonb ->> $8 = $9)
+          and coalesce(token.fingerprint = $7, $7::bytea is null)
         order by term.path desc, term.created_at desc, term.token_id desc
-        limit $10"
+        limit $8"
     );
-    // The older lists are ordered by time across containers and tell how many there are: their cost
-    // grows with the number of the page.
+    // The older lists are ordered by time across containers and tell how many there are. Both a
+    // count and a page read the index of everything in reach, and cost as much as there is.
+    OLD_COUNT: "token_queries::old_count" =
+        "select coalesce(sum(counted.tokens), 0)::bigint - (
+            select count(*)
+            from token
+            join unnest($2::text[], $3::text[]) as reach (low, beyond)
+              on token.path >= reach.low
+             and token.path < reach.beyond
+            where token.tenant_id = $1
+              and token.expires_at <= now()
+        )
+        from unnest($2::text[], $3::text[]) as reach (low, beyond)
+        cross join unnest($4::smallint[]) as wanted (kind)
+        cross join lateral (
+            select count(*) as tokens
+            from token
+            where tenant_id = $1
+              and kind = wanted.kind
+              and path >= reach.low
+              and path < reach.beyond
+        ) counted";
     OLD_PAGE: "token_queries::old_page" = concat!(
         "with page as (
-            select newest.created_at, newest.token_id
-            from container
-            cross join unnest($4::smallint[]) as wanted (kind)
+            select found.created_at, found.token_id
+            from unnest($2::text[], $3::text[]) as reach (low, beyond)
             cross join lateral (
                 select created_at, token_id
                 from token
                 where tenant_id = $1
-                  and container_id = container.container_id
-                  and kind = wanted.kind
-                  and (expires_at is null or expires_at > now())
-                order by created_at desc, token_id desc
-                limit $5::bigint + $6::bigint
-            ) newest
-            where container.tenant_id = $1
-              and exists (
-                select
-                from unnest($2::text[], $3::text[]) as reach (low, beyond)
-                where container.path >= reach.low
-                  and container.path < reach.beyond
-              )
-            order by newest.created_at desc, newest.token_id desc
+                  and kind = any($4::smallint[])
+                  and path >= reach.low
+                  and path < reach.beyond
+                offset 0
+            ) found
+            where found.token_id not in ", expired!(), "
+            order by found.created_at desc, found.token_id desc
             offset $5
             limit $6
         )
-        select ", token_columns!(), "
-        from page
-        join token
-          on token.tenant_id = $1
-         and token.token_id = page.token_id
-        order by page.created_at desc, page.token_id desc"
+        ", tokens_of_page!()
     );
-    OLD_COUNT: "token_queries::old_count" =
+    // A token has exactly one of the terms of each condition, so the one that has as many of all
+    // these terms as there are conditions meets them all.
+    OLD_COUNT_BY_TERMS: "token_queries::old_count_by_terms" = concat!(
         "select count(*)
-        from container
-        join token
-          on token.tenant_id = $1
-         and token.container_id = container.container_id
-        where container.tenant_id = $1
-          and (token.expires_at is null or token.expires_at > now())
-          and exists (
-            select
-            from unnest($2::text[], $3::text[]) as reach (low, beyond)
-            where container.path >= reach.low
-              and container.path < reach.beyond
-          )";
-    OLD_PAGE_BY_TERM: "token_queries::old_page_by_term" = concat!(
-        "select ", token_columns!(), "
-        from term
-        join token
-          on token.tenant_id = $1
-         and token.token_id = term.token_id
-        where term.tenant_id = $1
-          and term.term = $2
-          and token.terms @> $3::bytea[]
-          and (token.expires_at is null or token.expires_at > now())
-          and exists (
-            select
-            from unnest($4::text[], $5::text[]) as reach (low, beyond)
-            where term.path >= reach.low
-              and term.path < reach.beyond
-          )
-        order by term.created_at desc, term.token_id desc
-        offset $6
-        limit $7"
+        from (", with_terms!(), ") counted"
     );
-    OLD_COUNT_BY_TERM: "token_queries::old_count_by_term" =
-        "select count(*)
-        from term
-        join token
-          on token.tenant_id = $1
-         and token.token_id = term.token_id
-        where term.tenant_id = $1
-          and term.term = $2
-          and token.terms @> $3::bytea[]
-          and (token.expires_at is null or token.expires_at > now())
-          and exists (
-            select
-            from unnest($4::text[], $5::text[]) as reach (low, beyond)
-            where term.path >= reach.low
-              and term.path < reach.beyond
-          )";
+    OLD_PAGE_BY_TERMS: "token_queries::old_page_by_terms" = concat!(
+        "with page as (", with_terms!(), "
+            order by found.created_at desc, found.token_id desc
+            offset $6
+            limit $7
+        )
+        ", tokens_of_page!()
+    );
 }
 
-/// The first tokens in a range of containers.
-pub(super) async fn in_containers(
+/// The tokens of these types in a range of containers, below a place in the one at its end.
+pub(super) async fn of_kinds(
     db: &Db,
     tenant: TenantId,
-    range: &Range<'_>,
     kinds: &[i16],
+    below: Below<'_>,
     limit: usize,
 ) -> Result<Vec<TokenRow>, Error> {
+    let (range, place) = below;
     let rows = db
         .read(
-            &IN_CONTAINERS,
+            &OF_KINDS,
             &[
                 &tenant.number,
+                &kinds,
                 &range.low,
                 &range.end,
-                &kinds,
-                &as_limit(limit),
-            ],
-        )
-        .await?;
-    Ok(read(&rows))
-}
-
-/// The tokens of one container below a place in it.
-pub(super) async fn in_container_below(
-    db: &Db,
-    tenant: TenantId,
-    place: (i32, Place),
-    kinds: &[i16],
-    limit: usize,
-) -> Result<Vec<TokenRow>, Error> {
-    let (container, place) = place;
-    let rows = db
-        .read(
-            &IN_CONTAINER_BELOW,
-            &[
-                &tenant.number,
-                &container,
-                &kinds,
                 &place.created_at,
                 &place.token_id,
                 &as_limit(limit),
@@ -233,17 +214,17 @@ pub(super) async fn in_container_below(
     Ok(read(&rows))
 }
 
-/// The tokens with a term in a range of containers, below a place in the container at its end.
+/// The tokens with a term in a range of containers, below a place in the one at its end; only those
+/// with this fingerprint when there is one.
 pub(super) async fn by_term(
     db: &Db,
     tenant: TenantId,
-    what: (&Term, &Exactly<'_>),
-    below: (&Range<'_>, Place),
+    what: (&Term, Option<&Fingerprint>),
+    below: Below<'_>,
     limit: usize,
 ) -> Result<Vec<TokenRow>, Error> {
-    let ((term, exactly), (range, place)) = (what, below);
-    let fingerprint = exactly.fingerprint.map(|print| &print.as_bytes()[..]);
-    let (key, value) = exactly.metadata.unzip();
+    let ((term, fingerprint), (range, place)) = (what, below);
+    let fingerprint = fingerprint.map(|print| &print.as_bytes()[..]);
     let rows = db
         .read(
             &BY_TERM,
@@ -255,8 +236,6 @@ pub(super) async fn by_term(
                 &place.created_at,
                 &place.token_id,
                 &fingerprint,
-                &key,
-                &value,
                 &as_limit(limit),
             ],
         )
@@ -276,42 +255,76 @@ pub(super) async fn old_page(
     tenant: TenantId,
     reach: &Reach,
     kinds: &[i16],
-    offset: (i64, i64),
+    page: OffsetPage,
 ) -> Result<(Vec<TokenRow>, i64), Error> {
     let number = &tenant.number;
     let (lows, ends) = (&reach.lows, &reach.ends);
+    let count = db
+        .read_optional(&OLD_COUNT, &[number, lows, ends, &kinds])
+        .await?;
+    let count = count.map_or(0, |row| row.get(0));
+    if page.is_past(count) {
+        return Ok((Vec::new(), count));
+    }
     let rows = db
         .read(
             &OLD_PAGE,
-            &[number, lows, ends, &kinds, &offset.0, &offset.1],
+            &[number, lows, ends, &kinds, &page.offset, &page.size],
         )
         .await?;
-    let count = db.read_optional(&OLD_COUNT, &[number, lows, ends]).await?;
-    Ok((read(&rows), count.map_or(0, |row| row.get(0))))
+    Ok((read(&rows), count))
 }
 
-/// A page of the tokens that have all of these terms, and how many there are.
+/// Terms of which a token has as many as there are conditions, when it meets them all.
+pub(super) struct OldTerms {
+    pub terms: Vec<Term>,
+    pub conditions: usize,
+}
+
+/// A page of the tokens that meet all conditions, and how many there are.
 pub(super) async fn old_page_by_terms(
     db: &Db,
     tenant: TenantId,
     reach: &Reach,
-    terms: &[Term],
-    offset: (i64, i64),
+    wanted: &OldTerms,
+    page: OffsetPage,
 ) -> Result<(Vec<TokenRow>, i64), Error> {
     let number = &tenant.number;
     let (lows, ends) = (&reach.lows, &reach.ends);
-    let terms: Vec<&[u8]> = terms.iter().map(|term| &term[..]).collect();
-    let first = terms.first().copied().unwrap_or_default();
-    let rows = db
-        .read(
-            &OLD_PAGE_BY_TERM,
-            &[number, &first, &terms, lows, ends, &offset.0, &offset.1],
+    let terms: Vec<&[u8]> = wanted.terms.iter().map(|term| &term[..]).collect();
+    let conditions = as_limit(wanted.conditions);
+    let count = db
+        .read_optional(
+            &OLD_COUNT_BY_TERMS,
+            &[number, &terms, lows, ends, &conditions],
         )
         .await?;
-    let count = db
-        .read_optional(&OLD_COUNT_BY_TERM, &[number, &first, &terms, lows, ends])
+    let count = count.map_or(0, |row| row.get(0));
+    if page.is_past(count) {
+        return Ok((Vec::new(), count));
+    }
+    let (offset, size) = (page.offset, page.size);
+    let rows = db
+        .read(
+            &OLD_PAGE_BY_TERMS,
+            &[number, &terms, lows, ends, &conditions, &offset, &size],
+        )
         .await?;
-    Ok((read(&rows), count.map_or(0, |row| row.get(0))))
+    Ok((read(&rows), count))
+}
+
+/// A page by how many tokens come before it.
+#[derive(Clone, Copy)]
+pub(super) struct OffsetPage {
+    pub offset: i64,
+    pub size: i64,
+}
+
+impl OffsetPage {
+    /// Whether nothing can be on it. Reading what lies far behind the end would cost the most.
+    fn is_past(self, count: i64) -> bool {
+        self.size == 0 || self.offset >= count
+    }
 }
 
 fn read(rows: &[Row]) -> Vec<TokenRow> {

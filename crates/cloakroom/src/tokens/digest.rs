@@ -53,8 +53,8 @@ impl Findable<'_> {
                 Err(rule) => broken.push(Broken::new(format!("search_indexes[{index}]"), rule)),
             }
         }
-        for (key, value) in self.metadata.into_iter().flatten() {
-            terms.push(metadata_term(keys, key, value.as_str().unwrap_or_default()));
+        if let Some(metadata) = self.metadata {
+            terms.extend(metadata_terms(keys, metadata));
         }
         terms.sort_unstable();
         terms.dedup();
@@ -110,11 +110,41 @@ pub(crate) fn data_term(keys: &TenantKeys, value: &str) -> Term {
     keys.term("data", normal(value).as_bytes())
 }
 
-/// The term of a metadata pair, whatever its case: exact searches compare again with the row.
+/// The term of a metadata pair, case included.
 pub(crate) fn metadata_term(keys: &TenantKeys, key: &str, value: &str) -> Term {
+    keys.term("metadata", pair(key, value).as_bytes())
+}
+
+/// The terms of a pair whose case does not matter; a token that has it has exactly one of them.
+pub(crate) fn folded_metadata_terms(keys: &TenantKeys, key: &str, value: &str) -> [Term; 2] {
     let (key, value) = (fold(key), fold(value));
-    let pair = format!("{}:{key}{value}", key.len());
-    keys.term("metadata", pair.as_bytes())
+    let exact = metadata_term(keys, &key, &value);
+    [exact, folded_term(keys, &key, &value)]
+}
+
+/// One term for each pair as it is, and one in the form that case does not change where no pair of
+/// the token has that form already.
+fn metadata_terms(keys: &TenantKeys, metadata: &Map<String, Value>) -> Vec<Term> {
+    let mut terms = Vec::with_capacity(metadata.len());
+    for (key, value) in metadata {
+        let value = value.as_str().unwrap_or_default();
+        terms.push(metadata_term(keys, key, value));
+        let (key, value) = (fold(key), fold(value));
+        let is_there = metadata.get(&key).and_then(Value::as_str) == Some(&value);
+        if !is_there {
+            terms.push(folded_term(keys, &key, &value));
+        }
+    }
+    terms
+}
+
+fn folded_term(keys: &TenantKeys, key: &str, value: &str) -> Term {
+    keys.term("folded metadata", pair(key, value).as_bytes())
+}
+
+/// Both parts in one text, so that no two pairs share one.
+fn pair(key: &str, value: &str) -> String {
+    format!("{}:{key}{value}", key.len())
 }
 
 /// Text without regard to case, as the older list compares it.

@@ -15,11 +15,9 @@ use crate::storage::{Db, Error, statements};
 use crate::token_attributes::{Expiry, TokenId};
 
 pub(crate) use self::expired::STATEMENTS as EXPIRED_STATEMENTS;
-pub(super) use self::expired::{
-    find_expired_claimant, has_passed, is_expired, key_is_taken, sweep, sweep_one,
-};
+pub(super) use self::expired::{is_expired, key_is_taken, sweep, sweep_one};
 pub(crate) use self::write::STATEMENTS as WRITE_STATEMENTS;
-pub(super) use self::write::{Before, CodeChange, Values, Write, delete, write};
+pub(super) use self::write::{Before, CodeChange, Outcome, Values, Write, delete, write};
 
 /// The columns of a token in the order that `TokenRow` reads them.
 macro_rules! token_columns {
@@ -94,6 +92,9 @@ statements! {
 }
 
 /// Finds a token that has not expired.
+///
+/// A name and a UUID can share a key, and only one of them is this token's id: whoever opens the row
+/// compares them, because only then it is known that nobody changed the name.
 pub(super) async fn find(
     db: &Db,
     tenant: TenantId,
@@ -102,12 +103,10 @@ pub(super) async fn find(
     let row = db
         .read_optional(&FIND, &[&tenant.number, &id.key()])
         .await?;
-    let row = row.as_ref().map(TokenRow::read);
-    // A name and a UUID can share a key; only one of them is this token's id.
-    Ok(row.filter(|row| row.id == *id))
+    Ok(row.as_ref().map(TokenRow::read))
 }
 
-/// Finds the tokens among these ids that have not expired, in no order.
+/// Finds the tokens under the keys of these ids that have not expired, in no order.
 pub(super) async fn find_all(
     db: &Db,
     tenant: TenantId,
@@ -115,9 +114,7 @@ pub(super) async fn find_all(
 ) -> Result<Vec<TokenRow>, Error> {
     let keys: Vec<&Uuid> = ids.iter().map(TokenId::key).collect();
     let rows = db.read(&FIND_ALL, &[&tenant.number, &keys]).await?;
-    let mut rows: Vec<TokenRow> = rows.iter().map(TokenRow::read).collect();
-    rows.retain(|row| ids.contains(&row.id));
-    Ok(rows)
+    Ok(rows.iter().map(TokenRow::read).collect())
 }
 
 /// Finds the container of a token that has not expired.

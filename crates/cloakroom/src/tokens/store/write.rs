@@ -6,6 +6,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::super::digest::Term;
+use super::expired::{find_expired_claimant, sweep_one};
 use crate::access::Container;
 use crate::ids::TenantId;
 use crate::security_codes::SealedCode;
@@ -56,6 +57,26 @@ pub(crate) enum Write {
     Update(Before, Values),
 }
 
+impl Write {
+    /// What nobody else may have: a claim, if it is to be one, and an id.
+    fn wants(&self) -> (Option<([u8; 32], i32)>, Uuid) {
+        let (Self::Insert(values) | Self::Update(_, values)) = self;
+        let claimed = values.fingerprint.filter(|_| values.claims);
+        let claim = claimed.map(|fingerprint| (*fingerprint.as_bytes(), values.container_number));
+        (claim, *values.id.key())
+    }
+}
+
+/// What became of something to write. Unless all of it was, none of it was.
+pub(crate) enum Outcome {
+    /// When each token was created or changed.
+    Written(Vec<Timestamp>),
+    /// The one at this position was not: its expiry had passed, or its row has another version by now.
+    Refused(usize),
+    /// Somebody else was faster with an id or a claim.
+    Outrun,
+}
+
 statements! {
     // The database's clock decides whether an expiry still lies ahead. What belongs to a token is
     // written with it or not at all; a claim or an id that is taken refuses everything.
@@ -64,8 +85,8 @@ statements! {
             insert into token
                 (tenant_id, token_id, alias, container_id, kind, expires_at,
                  expires_offset_minutes, created_by, sealed, mask, metadata, fingerprint,
-                 fingerprint_expression, search_indexes, terms, security_code_until)
-            select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+                 fingerprint_expression, search_indexes, terms, path, security_code_until)
+            select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
                    now() + make_interval(secs => $19)
             where $6::timestamptz is null
                or $6::timestamptz > now()
@@ -94,6 +115,7 @@ statements! {
             update token
             set row_version = $3 + 1,
                 container_id = $4,
+                path = $18,
                 expires_at = $5,
                 expires_offset_minutes = $6,
                 modified_by = $7,
@@ -198,28 +220,71 @@ statements! {
         from gone";
 }
 
-/// Writes everything or nothing. Gives when each was created or changed; `None` where an expiry had
-/// passed or somebody else was faster, and then nothing was written.
-pub(crate) async fn write(
-    db: &Db,
-    tenant: TenantId,
-    writes: &[Write],
-) -> Result<Option<Vec<Timestamp>>, Error> {
+/// Writes everything or nothing. Claims that were in the way are released if their tokens have
+/// expired, so that another attempt may succeed.
+pub(crate) async fn write(db: &Db, tenant: TenantId, writes: &[Write]) -> Result<Outcome, Error> {
+    match write_all(db, tenant, writes).await {
+        Err(error) if error.is_conflict("claim_pkey") => {
+            for write in writes {
+                release_expired(db, tenant, write).await?;
+            }
+            Ok(Outcome::Outrun)
+        }
+        Err(error) if error.is_conflict("token_pkey") => Ok(Outcome::Outrun),
+        Err(Error::RolledBack) => Ok(Outcome::Outrun),
+        outcome => outcome,
+    }
+}
+
+async fn release_expired(db: &Db, tenant: TenantId, write: &Write) -> Result<(), Error> {
+    let (Write::Insert(values) | Write::Update(_, values)) = write;
+    let Some(fingerprint) = values.fingerprint.filter(|_| values.claims) else {
+        return Ok(());
+    };
+    let container = values.container_number;
+    if let Some(key) = find_expired_claimant(db, tenant, &fingerprint, container).await? {
+        sweep_one(db, tenant, &key).await?;
+    }
+    Ok(())
+}
+
+async fn write_all(db: &Db, tenant: TenantId, writes: &[Write]) -> Result<Outcome, Error> {
+    if writes.is_empty() {
+        return Ok(Outcome::Written(Vec::new()));
+    }
     if let [write] = writes {
         let rows = run(Target::Alone(db), tenant, write).await?;
-        return Ok(rows.first().map(|row| vec![row.get(0)]));
+        return Ok(match rows.first() {
+            Some(row) => Outcome::Written(vec![row.get(0)]),
+            None => Outcome::Refused(0),
+        });
     }
     let transaction = db.begin().await?;
-    let mut times = Vec::with_capacity(writes.len());
-    for write in writes {
-        let rows = run(Target::Within(&transaction), tenant, write).await?;
-        let Some(row) = rows.first() else {
-            return Ok(None);
-        };
-        times.push(row.get(0));
+    let outcome = write_within(&transaction, tenant, writes).await;
+    match outcome {
+        Ok(Outcome::Written(_)) => transaction.commit().await?,
+        _ => transaction.roll_back().await,
     }
-    transaction.commit().await?;
-    Ok(Some(times))
+    outcome
+}
+
+async fn write_within(
+    transaction: &Transaction,
+    tenant: TenantId,
+    writes: &[Write],
+) -> Result<Outcome, Error> {
+    let mut times = vec![Timestamp::UNIX_EPOCH; writes.len()];
+    // Everybody in the same order, or two that want the same would wait for each other.
+    let mut order: Vec<usize> = (0..writes.len()).collect();
+    order.sort_by_key(|position| writes[*position].wants());
+    for position in order {
+        let rows = run(Target::Within(transaction), tenant, &writes[position]).await?;
+        let Some(row) = rows.first() else {
+            return Ok(Outcome::Refused(position));
+        };
+        times[position] = row.get(0);
+    }
+    Ok(Outcome::Written(times))
 }
 
 /// Where a statement runs: in a transaction of its own, or together with others.

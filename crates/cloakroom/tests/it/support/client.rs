@@ -44,10 +44,14 @@ impl Client {
 
     /// Sends a merge patch.
     pub(crate) async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.patch_text(path, &body.to_string()).await
+    }
+
+    pub(crate) async fn patch_text(&self, path: &str, body: &str) -> Answer {
         let request = self
             .request(Method::PATCH, path)
             .header("content-type", "application/merge-patch+json");
-        self.send(request.body(body.to_string())).await
+        self.send(request.body(body.to_owned())).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -94,6 +98,12 @@ impl Answer {
             .as_str()
             .unwrap_or_else(|| panic!("no id in {}", self.body))
             .to_owned()
+    }
+
+    /// The items of a list or a search.
+    pub(crate) fn items(&self) -> &[Value] {
+        let items = self.body["data"].as_array();
+        items.unwrap_or_else(|| panic!("no items in {}", self.body))
     }
 
     /// The body as text for a snapshot, with the members that differ each time left out.

@@ -1,13 +1,17 @@
 //! What every test needs: a database of its own, a running vault, and someone who asks.
 
+mod chance;
 mod client;
 mod database;
 mod lines;
 mod redis;
+mod shelf;
 mod test_vault;
 
-pub(crate) use client::Client;
+pub(crate) use chance::{Chance, calls};
+pub(crate) use client::{Answer, Client};
 pub(crate) use database::{TestDatabase, TestServer};
 pub(crate) use lines::Lines;
 pub(crate) use redis::TestRedis;
+pub(crate) use shelf::Shelf;
 pub(crate) use test_vault::{Holder, TestVault, everything, grants, rule};

@@ -1,6 +1,7 @@
 //! A vault that runs for one test.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use cloakroom::access::{
     self, AccessRule, ApplicationKind, Container, Grants, NewApplication, NewTenant, Permission,
@@ -34,6 +35,19 @@ pub(crate) struct Holder {
 impl TestVault {
     pub(crate) async fn start() -> Self {
         Self::start_with(TestDatabase::create().await, |_| {}).await
+    }
+
+    /// Starts with much time for the database: for tests that ask for a lot at once, which takes long
+    /// on a machine that has other things to do.
+    pub(crate) async fn start_patient() -> Self {
+        Self::start_with(TestDatabase::create().await, |config| {
+            let minute = Duration::from_secs(60);
+            config.database.connect_timeout = minute;
+            config.database.acquire_timeout = minute;
+            config.database.read_deadline = minute;
+            config.database.write_deadline = minute;
+        })
+        .await
     }
 
     /// Starts with a changed configuration.
@@ -120,9 +134,9 @@ impl TestVault {
         self.client(&tenant, everything(Transform::Reveal)).await
     }
 
-    /// Another node of the same vault, and its address.
+    /// Another node of the same vault, with the same configuration.
     pub(crate) async fn second_node(&self) -> Self {
-        let vault = Vault::open(self.configuration()).await.unwrap();
+        let vault = Vault::open(self.vault.config.clone()).await.unwrap();
         let (base_url, serving) = serve(&vault).await;
         Self {
             vault,
