@@ -16,9 +16,9 @@ pub const CHECKS: &[&str] = &["database", "migrations", "clock", "bins"];
 
 const WATCH_PERIOD: Duration = Duration::from_secs(5);
 const TEND_PERIOD: Duration = Duration::from_secs(1);
-const SWEEP_PERIOD: Duration = Duration::from_secs(60);
+const SWEEP_PERIOD: Duration = Duration::from_secs(10);
 /// Longer than the period, so that the node that sweeps goes on; another takes over when it dies.
-const SWEEP_LEASE: Duration = Duration::from_secs(150);
+const SWEEP_LEASE: Duration = Duration::from_secs(60);
 /// An imported BIN table is in use everywhere within ten seconds, loading included.
 const BINS_PERIOD: Duration = Duration::from_secs(4);
 /// A node whose clock is further off is not trusted with deadlines and log times.
@@ -77,6 +77,8 @@ async fn tend_security_codes(vault: Vault) {
 async fn sweep(vault: Vault) {
     let node = ids::new_uuid();
     let mut ticks = every(SWEEP_PERIOD);
+    // Not while the node starts, when requests want its first connections.
+    ticks.reset();
     loop {
         ticks.tick().await;
         if let Err(error) = sweep_once(&vault, node).await {

@@ -5,15 +5,24 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::header::{Header, HeaderBuilder};
+use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{Object, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem};
+use utoipa::openapi::{
+    Content, Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Ref,
+    RefOr, ResponseBuilder, response,
+};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::vault::Vault;
 
 const KEY_SCHEME: &str = "api_key";
+
+const ABOUT: &str = "A token vault that you run yourself.\n\nEvery failure is a Problem. A path that \
+    is not listed here answers 404, a method that is not listed for its path 405.";
 
 /// The description as it is committed and served: pretty JSON with a final newline.
 #[derive(Clone)]
@@ -59,7 +68,8 @@ async fn describe(Extension(text): Extension<DocumentText>) -> Response {
     (json, text.as_str().to_owned()).into_response()
 }
 
-/// Joins what the routes say of themselves. Only keyed routes require a key.
+/// Joins what the routes say of themselves, and adds what holds for all of them. Only keyed routes
+/// require a key.
 pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
     for operation in keyed.paths.paths.values_mut().flat_map(operations) {
         let requirement = SecurityRequirement::new(KEY_SCHEME, Vec::<String>::new());
@@ -68,20 +78,96 @@ pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
         if tags.iter().any(|tag| tag == "Deprecated") {
             operation.deprecated = Some(Deprecated::True);
         }
+        let responses = &mut operation.responses.responses;
+        responses.insert("500".to_owned(), RefOr::T(internal_error()));
     }
     let info = InfoBuilder::new()
         .title("Cloakroom")
         .version(env!("CARGO_PKG_VERSION"))
-        .description(Some("A token vault that you run yourself."))
+        .description(Some(ABOUT))
         .license(Some(LicenseBuilder::new().name("Apache-2.0").build()))
         .build();
     let mut document = OpenApiBuilder::new().info(info).build();
     document.merge(open);
     document.merge(keyed);
+    for operation in document.paths.paths.values_mut().flat_map(operations) {
+        complete(operation);
+    }
     let scheme = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("BT-API-KEY")));
     let components = document.components.get_or_insert_default();
     components.add_security_scheme(KEY_SCHEME, scheme);
+    let trace = ParameterBuilder::new()
+        .name("BT-TRACE-ID")
+        .parameter_in(ParameterIn::Header)
+        .description(Some(
+            "Comes back with the answer and stands in the log; one that is longer than 200 \
+             characters, or not printable ASCII, is replaced.",
+        ))
+        .schema(Some(Object::with_type(Type::String)))
+        .build();
+    let trace = RefOr::T(trace);
+    components.parameters.insert("TraceId".to_owned(), trace);
+    let trace = header(Type::String, "The request's own trace id, or a new one.");
+    components.headers.insert("TraceId".to_owned(), trace);
+    let wait = header(Type::Integer, "Seconds to wait before trying again.");
+    components.headers.insert("RetryAfter".to_owned(), wait);
     document
+}
+
+/// What every operation takes and answers besides its own.
+fn complete(operation: &mut Operation) {
+    let trace = RefOr::Ref(Ref::new("#/components/parameters/TraceId"));
+    operation.parameters.get_or_insert_default().push(trace);
+    for (status, response) in &mut operation.responses.responses {
+        let RefOr::T(response) = response else {
+            continue;
+        };
+        if status.as_str() >= "400" {
+            answer_with_a_problem(response);
+        }
+        for stated in response.headers.values_mut() {
+            if let RefOr::T(stated) = stated {
+                state_required(stated);
+            }
+        }
+        let trace = RefOr::Ref(Ref::new("#/components/headers/TraceId"));
+        response.headers.insert("BT-TRACE-ID".to_owned(), trace);
+        if status == "503" {
+            let wait = RefOr::Ref(Ref::new("#/components/headers/RetryAfter"));
+            response.headers.insert("Retry-After".to_owned(), wait);
+        }
+    }
+}
+
+/// Routes only say that the body is a Problem; this is how it is sent.
+fn answer_with_a_problem(response: &mut response::Response) {
+    if let Some(content) = response.content.shift_remove("application/json") {
+        let media_type = "application/problem+json".to_owned();
+        response.content.insert(media_type, content);
+    }
+}
+
+fn internal_error() -> response::Response {
+    let problem = Content::new(Some(Ref::from_schema_name("Problem")));
+    ResponseBuilder::new()
+        .description("Something went wrong on our side.")
+        .content("application/json", problem)
+        .build()
+}
+
+fn header(kind: Type, description: &str) -> RefOr<Header> {
+    let mut header = HeaderBuilder::new()
+        .schema(Some(Object::with_type(kind)))
+        .description(Some(description))
+        .build();
+    state_required(&mut header);
+    RefOr::T(header)
+}
+
+/// Every header that is described is always sent. The type has no member for that, but writes out
+/// whatever extensions it has.
+fn state_required(header: &mut Header) {
+    header.extensions = Some(Extensions::from_iter([("required", true)]));
 }
 
 fn operations(path: &mut PathItem) -> impl Iterator<Item = &mut Operation> {

@@ -13,6 +13,7 @@ use crate::containers::ContainerNumbers;
 use crate::keys::{Keyring, RootKey};
 use crate::security_codes::SecurityCodes;
 use crate::storage::{self, Db, Redis};
+use crate::tokens::Turns;
 use crate::{access, keys};
 
 /// A shared handle to a running vault.
@@ -30,6 +31,7 @@ pub struct Parts {
     pub container_numbers: ContainerNumbers,
     pub bins: Bins,
     pub security_codes: SecurityCodes,
+    pub turns: Turns,
 }
 
 impl Deref for Vault {
@@ -76,6 +78,7 @@ impl Vault {
             bins: Bins::default(),
             security_codes: SecurityCodes::default(),
             redis: Redis::open(&config.redis)?,
+            turns: Turns::default(),
             config,
             db,
             keys,

@@ -4,12 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 const LENGTH_MAX: usize = 400;
 
 /// A path such as `/pci/high/`, in lower case.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, pattern = "^/([A-Za-z0-9_-]+/)*$", max_length = 400)]
 pub struct Container(Arc<str>);
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
 
-use super::{ApiError, Broken, json_limits};
+use super::{ApiError, Broken, Object, json_limits};
 
 /// How large a body may be, and how long it may take to arrive.
 #[derive(Clone, Copy, Debug)]
@@ -103,8 +103,13 @@ fn is_json(media: &str) -> bool {
 }
 
 impl JsonBody {
-    /// Reads the body as `T`; a failure names the attribute and the rule, never the value.
+    /// Reads the body, an object, as `T`.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ApiError> {
+        self.read_any().map(|Object(value)| value)
+    }
+
+    /// Reads the body as `T`; a failure names the attribute and the rule, never the value.
+    pub fn read_any<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ApiError> {
         let text = std::str::from_utf8(self.0.expose())
             .map_err(|_| ApiError::invalid("body", "must be UTF-8"))?;
         json_limits::check(text).map_err(|excess| ApiError::invalid("body", excess.to_string()))?;

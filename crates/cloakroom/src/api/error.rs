@@ -28,6 +28,7 @@ pub struct Problem {
     code: &'static str,
     /// On 400: the attributes that were refused, by their path, each with its reasons.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     errors: Option<BTreeMap<String, Vec<String>>>,
 }
 

@@ -7,6 +7,7 @@ mod broken;
 mod error;
 mod json_limits;
 mod merge_patch;
+mod object;
 mod path;
 mod timestamp;
 
@@ -16,5 +17,6 @@ pub use body::{BodyLimits, JsonBody, MergePatchBody, parse_json};
 pub use broken::Broken;
 pub use error::{ApiError, Problem};
 pub use merge_patch::merge_patch;
+pub use object::Object;
 pub use path::{PathId, encode_segment};
 pub use timestamp::{format_at_offset, format_utc};

@@ -279,11 +279,10 @@ mod tests {
                 "{index}"
             );
         }
-        let planted: [&[u8]; 8] = [
+        let planted: [&[u8]; 7] = [
             &[],
             &[200],
-            &[HEAD, 9],
-            &[HEAD, 2, 0, 0, 0, 0, 0, 0, 0, 0],
+            &[HEAD, FORMAT, 0, 0, 0, 0, 0, 0, 0, 0],
             &[TEXTS, 255, 0, 0, 0, 1],
             &[ADDITIONAL, 1, 0, 0, 0, b'{'],
             &[RECORDS, 1, 2, 3],
@@ -293,6 +292,14 @@ mod tests {
             let mut chunks = chunks.clone();
             chunks.push(chunk.to_vec());
             assert!(matches!(decode(&chunks), Err(Error::Damaged)), "{chunk:?}");
+        }
+        for head in [
+            &[HEAD, FORMAT][..],
+            &[HEAD, FORMAT + 1, 0, 0, 0, 0, 0, 0, 0, 0],
+        ] {
+            let mut chunks = chunks.clone();
+            chunks[0] = head.to_vec();
+            assert!(matches!(decode(&chunks), Err(Error::Damaged)), "{head:?}");
         }
         for (number, chunk) in chunks.iter().enumerate() {
             for length in 0..chunk.len() {

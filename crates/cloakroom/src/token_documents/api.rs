@@ -31,7 +31,13 @@ pub fn routes() -> OpenApiRouter<Vault> {
     post,
     path = "/tokenize",
     tag = "Tokens",
-    request_body = Value,
+    request_body(content = Value, examples(
+        ("customer" = (summary = "Two values and a card", value = json!({
+            "name": "Ada Lovelace",
+            "card": {"type": "card", "data": {"number": "4242424242424242"}},
+            "tags": ["vip"]
+        }))),
+    )),
     responses(
         (status = 200, description = "The document with tokens in it.", body = Value),
         (status = 400, description = "A value breaks a rule, or there are too many.", body = Problem),
@@ -52,7 +58,7 @@ async fn tokenize(
 ) -> Result<Answer, ApiError> {
     caller.require_somewhere(Permission::TokenCreate)?;
     let body = body?;
-    let document: Value = body.read()?;
+    let document: Value = body.read_any()?;
     let tokenized = documents::tokenize(&vault, &caller, &document).await?;
     Answer::ok(&tokenized.body(&caller))
 }
@@ -65,7 +71,12 @@ async fn tokenize(
     post,
     path = "/detokenize",
     tag = "Tokens",
-    request_body = Value,
+    request_body(content = Value, examples(
+        ("card" = (summary = "A part of a card, and text around it", value = json!({
+            "number": "{{ 9a9a8a4c-5d3e-4b2f-8c1d-0e7f6a5b4c3d | json: '$.number' }}",
+            "note": "ends in {{ 9a9a8a4c-5d3e-4b2f-8c1d-0e7f6a5b4c3d | json: '$.number' | last4 }}"
+        }))),
+    )),
     responses(
         (status = 200, description = "The document with values in it.", body = Value),
         (status = 400, description = "An expression is wrong, names no token, or is one too many.",
@@ -85,7 +96,7 @@ async fn detokenize(
 ) -> Result<Answer, ApiError> {
     caller.require_somewhere(Permission::TokenRead)?;
     let body = body?;
-    let document: Value = body.read()?;
+    let document: Value = body.read_any()?;
     let filled = documents::detokenize(&vault, &caller, &document).await?;
     Answer::ok(&filled)
 }

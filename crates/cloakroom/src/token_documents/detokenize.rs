@@ -43,6 +43,9 @@ async fn load(
     caller: &Caller,
     references: &[Reference],
 ) -> Result<HashMap<Reference, Value>, Error> {
+    if references.is_empty() {
+        return Ok(HashMap::new());
+    }
     let is_token = |kind| matches!(kind, ReferenceKind::Token | ReferenceKind::TokenData);
     let wanted: Vec<(&Reference, TokenId)> = references
         .iter()
@@ -52,35 +55,22 @@ async fn load(
     let mut ids: Vec<TokenId> = wanted.iter().map(|(_, id)| id.clone()).collect();
     ids.sort_by_key(|id| *id.key());
     ids.dedup();
+    let found = tokens::find_all(vault, caller, &ids).await?;
     // Other kinds of things are not kept by this vault, so none of them exists.
-    let mut unknown: Vec<&TokenId> = Vec::new();
-    let views = match tokens::find_all(vault, caller, &ids).await? {
-        FoundAll::All(views) if wanted.len() == references.len() => views,
-        FoundAll::All(_) => Vec::new(),
-        FoundAll::Without(missing) => {
-            ids = missing;
-            unknown = ids.iter().collect();
-            Vec::new()
+    let views = match found {
+        FoundAll::All(views) if references.len() == wanted.len() => views,
+        FoundAll::All(_) => return Err(unknown(references, |it| !is_token(it.kind))),
+        FoundAll::Missing(missing) => {
+            let is_missing = |it: &Reference| missing.contains(&TokenId::of(caller.tenant, &it.id));
+            return Err(unknown(references, |it| {
+                !is_token(it.kind) || is_missing(it)
+            }));
         }
     };
-    let is_unknown = |reference: &&Reference| {
-        let id = TokenId::of(caller.tenant, &reference.id);
-        !is_token(reference.kind) || unknown.contains(&&id)
-    };
-    let mut unknown: Vec<String> = references
-        .iter()
-        .filter(is_unknown)
-        .map(|reference| reference.id.clone())
-        .collect();
-    if !unknown.is_empty() {
-        unknown.dedup();
-        return Err(Error::Unknown(unknown));
-    }
     let mut values = HashMap::new();
     for (reference, id) in wanted {
         let view = views.iter().find(|view| view.token.id == id);
-        // Deleted between the two looks.
-        let view = view.ok_or_else(|| Error::Unknown(vec![reference.id.clone()]))?;
+        let view = view.ok_or(keys::Error::Integrity)?;
         let value = match reference.kind {
             ReferenceKind::Token => whole(caller, view)?,
             _ => data(view)?,
@@ -88,6 +78,17 @@ async fn load(
         values.insert(reference.clone(), value);
     }
     Ok(values)
+}
+
+/// Names those that do not exist, each once, in the order of the document.
+fn unknown(references: &[Reference], is_unknown: impl Fn(&Reference) -> bool) -> Error {
+    let mut ids: Vec<String> = Vec::new();
+    for reference in references.iter().filter(|it| is_unknown(it)) {
+        if !ids.contains(&reference.id) {
+            ids.push(reference.id.clone());
+        }
+    }
+    Error::Unknown(ids)
 }
 
 /// The data as the caller may see it; null when that is nothing.

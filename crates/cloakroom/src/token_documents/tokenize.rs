@@ -37,11 +37,12 @@ pub async fn tokenize(
     let mut finder = Finder {
         caller,
         limit: vault.config.quotas.tokenize,
+        found: 0,
         drafts: Vec::new(),
         broken: Vec::new(),
     };
     let shape = finder.shape(document, "")?;
-    if finder.drafts.is_empty() && finder.broken.is_empty() {
+    if finder.found == 0 {
         let rule = "must hold something to tokenize";
         finder.broken.push(Broken::new("body", rule));
     }
@@ -55,6 +56,8 @@ pub async fn tokenize(
 struct Finder<'a> {
     caller: &'a Caller,
     limit: usize,
+    /// How many tokens the document holds so far, broken ones included.
+    found: usize,
     drafts: Vec<Draft>,
     broken: Vec<Broken>,
 }
@@ -71,6 +74,7 @@ impl Finder<'_> {
                 Shape::Array(shapes.collect::<Result<_, _>>()?)
             }
             Value::Object(members) if is_token(value) => {
+                self.count()?;
                 let text = Value::Object(members.clone()).to_string();
                 let body = parse_json::<NewTokenBody<'_>>(&text).map_err(|broken| vec![broken]);
                 match body.and_then(NewTokenBody::checked) {
@@ -90,6 +94,7 @@ impl Finder<'_> {
                 Shape::Object(shapes.collect::<Result<_, _>>()?)
             }
             Value::String(_) | Value::Number(_) | Value::Bool(_) => {
+                self.count()?;
                 let text = value.to_string();
                 let raw: &RawValue =
                     parse_json(&text).map_err(|rule| Error::Invalid(vec![rule]))?;
@@ -105,11 +110,16 @@ impl Finder<'_> {
     }
 
     /// Stops at the limit, so that no document costs more than what it is allowed.
-    fn draft(&mut self, new: NewToken<'_>, place: &str) -> Result<(), Error> {
-        if self.drafts.len() == self.limit {
+    fn count(&mut self) -> Result<(), Error> {
+        if self.found == self.limit {
             let rule = format!("must hold at most {} values to tokenize", self.limit);
             return Err(Error::Invalid(vec![Broken::new("body", rule)]));
         }
+        self.found += 1;
+        Ok(())
+    }
+
+    fn draft(&mut self, new: NewToken<'_>, place: &str) -> Result<(), Error> {
         match tokens::draft(self.caller, new, place.to_owned()) {
             Ok(draft) => self.drafts.push(draft),
             Err(tokens::Error::Invalid(broken)) => self.broken.extend(broken),

@@ -36,6 +36,7 @@ pub struct BankDetails {
     pub routing_number: String,
     /// Absent when there is nothing before the last four digits: they would be the whole number.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub account_number_last4: Option<String>,
 }
 

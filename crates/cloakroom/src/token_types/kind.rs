@@ -1,9 +1,13 @@
 //! The table of token types: what each is called and what it brings along.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use cloakroom_expressions::Mask;
 use serde_json::Value;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::access::Container;
 
@@ -141,6 +145,22 @@ static MASKS: LazyLock<[Option<DefaultMask>; 9]> = LazyLock::new(|| {
         Some(DefaultMask { shown, mask })
     })
 });
+
+/// In descriptions, a type is one of the names.
+impl PartialSchema for TokenKind {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(TABLE.iter().map(|row| row.name)))
+            .into()
+    }
+}
+
+impl ToSchema for TokenKind {
+    fn name() -> Cow<'static, str> {
+        "TokenType".into()
+    }
+}
 
 impl TokenKind {
     pub const ALL: [Self; 9] = {

@@ -13,15 +13,15 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{Change, Details, Error, NewToken, Placed, TokenPatch, TokenView};
-use crate::access::{DeduplicationBehavior, Permission};
+use crate::access::{Container, DeduplicationBehavior, Permission};
 use crate::api::{
-    Answer, ApiError, BaseUrl, Broken, JsonBody, MergePatchBody, PathId, Problem, encode_segment,
-    format_at_offset, format_utc,
+    Answer, ApiError, BaseUrl, Broken, JsonBody, MergePatchBody, Object, PathId, Problem,
+    encode_segment, format_at_offset, format_utc,
 };
 use crate::bins::CardDetails;
 use crate::caller::Caller;
 use crate::token_attributes::Privacy;
-use crate::token_types::BankDetails;
+use crate::token_types::{BankDetails, TokenKind};
 use crate::tokens;
 use crate::vault::Vault;
 
@@ -41,7 +41,30 @@ pub fn routes() -> OpenApiRouter<Vault> {
     post,
     path = "/tokens",
     tag = "Tokens",
-    request_body = NewTokenBody<'_>,
+    request_body(content = NewTokenBody<'_>, examples(
+        ("card" = (summary = "A card, returned again if it is there already", value = json!({
+            "type": "card",
+            "data": {"number": "4242424242424242", "expiration_month": 12, "expiration_year": 2030,
+                     "cvc": "123"},
+            "metadata": {"order": "1001"},
+            "deduplicate_token": true
+        }))),
+        ("token" = (summary = "Anything, with a mask, an alias and indexes of its own", value = json!({
+            "id": "customer {{ data.ssn | alias_preserve_format: 0, 4 }}",
+            "type": "token",
+            "data": {"name": "Ada Lovelace", "ssn": "111-22-3333"},
+            "mask": {"name": "{{ data.name | slice: 0 }}", "ssn": "{{ data.ssn | reveal_last: 4 }}"},
+            "containers": ["/customers/eu/"],
+            "search_indexes": ["{{ data.name | downcase }}", "{{ data.ssn | last4 }}"],
+            "fingerprint_expression": "{{ data.ssn }}",
+            "expires_at": "2099-12-31T23:59:59+01:00"
+        }))),
+        ("bank" = (summary = "A bank account, in another container", value = json!({
+            "type": "bank",
+            "data": {"routing_number": "021000021", "account_number": "00001"},
+            "containers": ["/bank/payouts/"]
+        }))),
+    )),
     responses(
         (status = 201, description = "The token exists and is durable.", body = TokenBody<'_>,
          headers(("Location" = String, description = "Where the token is."))),
@@ -108,7 +131,12 @@ async fn find_token(
     path = "/tokens/{id}",
     tag = "Tokens",
     params(("id" = String, Path, description = "The token's id.")),
-    request_body(content = TokenPatchBody, content_type = "application/merge-patch+json"),
+    request_body(content = TokenPatchBody, content_type = "application/merge-patch+json", examples(
+        ("metadata" = (summary = "Add one entry, remove another", value = json!({
+            "metadata": {"order": "1002", "coupon": null}
+        }))),
+        ("keep" = (summary = "Keep it for good", value = json!({"expires_at": null}))),
+    )),
     responses(
         (status = 200, description = "The change is durable.", body = TokenBody<'_>),
         (status = 400, description = "An attribute breaks a rule.", body = Problem),
@@ -166,24 +194,26 @@ async fn delete_token(
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct NewTokenBody<'a> {
     /// A name of your own, or an expression that makes one of the data; without it, a UUID is made.
-    #[schema(min_length = 3)]
+    #[schema(min_length = 3, max_length = 1000)]
     id: Option<String>,
-    /// One of the nine token types.
+    /// What the data is; decides the rules for it.
     #[serde(rename = "type")]
-    #[schema(required)]
+    #[schema(value_type = TokenKind, required)]
     kind: Option<String>,
-    /// Any JSON value that follows the rules of the type.
+    /// Any JSON value but null that follows the rules of the type.
     #[serde(borrow)]
     #[schema(value_type = Value, required)]
     data: Option<&'a RawValue>,
     /// What readers without the right to reveal see in place of the data; without it, the type's own.
     mask: Option<Value>,
     /// Exactly one path, such as `/pci/high/`; without it, the type's own.
-    #[schema(min_items = 1, max_items = 1)]
+    #[schema(value_type = Option<Vec<Container>>, min_items = 1, max_items = 1)]
     containers: Option<Vec<String>>,
     /// Deprecated: names the container when `containers` does not.
-    privacy: Option<PrivacyBody>,
+    #[schema(value_type = Option<PrivacyBody>)]
+    privacy: Option<Object<PrivacyBody>>,
     /// Clear strings beside the data; an entry that is null is dropped.
+    #[schema(value_type = Option<BTreeMap<String, Option<String>>>)]
     metadata: Option<Map<String, Value>>,
     /// Expressions whose values the token can be searched by; without them, the type's own.
     #[schema(max_items = 10)]
@@ -232,7 +262,7 @@ impl<'a> NewTokenBody<'a> {
             data: self.data,
             mask: self.mask,
             containers: self.containers,
-            privacy: self.privacy.map(|privacy| Privacy {
+            privacy: self.privacy.map(|Object(privacy)| Privacy {
                 classification: privacy.classification,
                 impact_level: privacy.impact_level,
             }),
@@ -248,7 +278,7 @@ impl<'a> NewTokenBody<'a> {
 /// Changes to a token. What is absent stays; `id`, `type` and unknown members are ignored.
 #[derive(Deserialize, ToSchema)]
 struct TokenPatchBody {
-    /// Merged into the data; a value that is no object replaces it.
+    /// Merged into the data; a value that is no object replaces it, and null is refused.
     #[serde(default)]
     #[schema(value_type = Option<Value>)]
     data: Change<Value>,
@@ -258,19 +288,19 @@ struct TokenPatchBody {
     mask: Change<Value>,
     /// Merged into the metadata; null removes all of it, a null entry that entry.
     #[serde(default)]
-    #[schema(value_type = Option<Map<String, Value>>)]
+    #[schema(value_type = Option<BTreeMap<String, Option<String>>>)]
     metadata: Change<Map<String, Value>>,
     /// Moves the token; null moves it back to its type's own container.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<Container>>, min_items = 1, max_items = 1)]
     containers: Change<Vec<String>>,
     /// Replaces the search indexes; null removes them.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 10)]
     search_indexes: Change<Vec<String>>,
     /// Replaces the expression; null goes back to the type's own.
     #[serde(default)]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, max_length = 400)]
     fingerprint_expression: Change<String>,
     /// For this request alone; without it, the tenant's setting decides.
     deduplicate_token: Option<bool>,
@@ -301,45 +331,63 @@ pub(crate) struct TokenBody<'a> {
     id: String,
     tenant_id: Uuid,
     #[serde(rename = "type")]
+    #[schema(value_type = TokenKind)]
     kind: &'static str,
     #[serde(flatten)]
+    #[schema(value_type = SeenBody<'_>)]
     seen: Option<SeenBody<'a>>,
+    /// Equal for equal data of one type and tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     fingerprint: Option<String>,
+    #[schema(value_type = Vec<Container>, min_items = 1, max_items = 1)]
     containers: [&'a str; 1],
+    /// In answers to writes only.
     #[serde(rename = "_extras", skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     extras: Option<ExtrasBody>,
 }
 
-/// What only those see who may see the token and not merely meet it.
+/// What only those see who may see the token and not merely meet it: `search_indexes`, `created_by`
+/// and `created_at` are always there for them, and nothing of it for others.
 #[derive(Serialize, ToSchema)]
 struct SeenBody<'a> {
     /// Redacted (absent), masked or revealed, as the caller's grants say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
+    #[schema(value_type = Value)]
     data: Option<&'a RawValue>,
     /// The mask expressions, not the masked data.
     #[serde(skip_serializing_if = "Option::is_none")]
     mask: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     card: Option<&'a CardDetails>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     network_token: Option<&'a CardDetails>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     bank: Option<&'a BankDetails>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Map<String, Value>>)]
+    #[schema(value_type = BTreeMap<String, String>)]
     metadata: Option<&'a RawValue>,
+    #[schema(required = false)]
     search_indexes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     fingerprint_expression: Option<&'a str>,
+    #[schema(required = false)]
     created_by: Uuid,
+    #[schema(format = DateTime, required = false)]
     created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     modified_by: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime, nullable = false)]
     modified_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime, nullable = false)]
     expires_at: Option<String>,
 }
 
@@ -349,7 +397,7 @@ struct ExtrasBody {
     deduplicated: bool,
     /// What happened to it: `read_existing` or `update_existing`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = String, pattern = "^(read|update)_existing$")]
     deduplication_behavior: Option<DeduplicationBehavior>,
 }
 

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::content::Content;
 use super::digest::Digests;
-use super::store::{self, CodeChange, Values, Write};
-use super::update::{Rewriting, merged, refuse_past_expiry};
+use super::store::{self, CodeChange, Outcome, Values, Write};
+use super::update::{Rewriting, merged, past_expiry};
 use super::view::{Opened, Shown, Visible, open, view_met};
 use super::{Error, NewToken, Placed, Token, TokenView};
 use crate::access::{DeduplicationBehavior, Permission, Transform};
@@ -62,63 +62,40 @@ pub(crate) async fn create_all(
         caller,
         keys: &*vault.keys.of(caller.tenant).await?,
     };
+    let (mut refused_token, mut _turn) = (None, None);
     for attempt in 0..ATTEMPTS {
         let mut planned: Vec<Planned> = Vec::with_capacity(drafts.len());
         for (draft, transform) in drafts.iter().zip(&transforms) {
             let plan = creating.plan(draft, *transform, attempt, &planned).await;
             planned.push(plan.map_err(|error| error.within(&draft.place))?);
         }
-        let writes: Vec<Write> = planned.iter_mut().filter_map(Planned::take_write).collect();
-        if let Some(times) = place_write(vault, caller, &writes).await? {
-            return Ok(finish(planned, times));
-        }
-        // Nothing was written: an expiry has passed, or an id is taken.
-        for (draft, plan) in drafts.iter().zip(&planned) {
-            let examined = creating.examine_refusal(draft, plan).await;
-            examined.map_err(|error| error.within(&draft.place))?;
+        let (positions, writes) = take_writes(&mut planned);
+        match store::write(&vault.db, caller.tenant, &writes).await? {
+            Outcome::Written(times) => return Ok(finish(planned, times)),
+            Outcome::Outrun => {
+                for (draft, plan) in drafts.iter().zip(&planned) {
+                    creating.examine_id(draft, plan).await?;
+                }
+            }
+            Outcome::Refused(position) => {
+                let position = positions[position];
+                let Some(token) = planned[position].token() else {
+                    continue;
+                };
+                // A new token has only its expiry to be refused for, and so has one that nobody
+                // changed since it was refused before.
+                let refused = (*token.id.key(), token.row_version);
+                if token.modified_by.is_none() || refused_token == Some(refused) {
+                    return Err(past_expiry().within(&drafts[position].place));
+                }
+                refused_token = Some(refused);
+                // One turn at a time: nobody waits for others while others wait for them.
+                _turn = None;
+                _turn = Some(vault.turns.take(caller.tenant, &refused.0).await);
+            }
         }
     }
     Err(Error::Contended)
-}
-
-/// Writes everything or nothing; `None` when something stood in the way that may be gone by now.
-pub(super) async fn place_write(
-    vault: &Vault,
-    caller: &Caller,
-    writes: &[Write],
-) -> Result<Option<Vec<Timestamp>>, Error> {
-    if writes.is_empty() {
-        return Ok(Some(Vec::new()));
-    }
-    match store::write(&vault.db, caller.tenant, writes).await {
-        Ok(times) => Ok(times),
-        Err(error) if error.is_conflict("token_pkey") => Ok(None),
-        Err(error) if error.is_conflict("claim_pkey") => {
-            // Whoever holds the claim is found next time, unless it has expired meanwhile.
-            for write in writes {
-                let (Write::Insert(values) | Write::Update(_, values)) = write;
-                release_expired_claim(vault, caller, values).await?;
-            }
-            Ok(None)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-async fn release_expired_claim(
-    vault: &Vault,
-    caller: &Caller,
-    values: &Values,
-) -> Result<(), Error> {
-    let (db, tenant) = (&vault.db, caller.tenant);
-    let Some(fingerprint) = values.fingerprint.filter(|_| values.claims) else {
-        return Ok(());
-    };
-    let container = values.container_number;
-    if let Some(key) = store::find_expired_claimant(db, tenant, &fingerprint, container).await? {
-        store::sweep_one(db, tenant, &key).await?;
-    }
-    Ok(())
 }
 
 /// What is to happen for one draft.
@@ -140,10 +117,22 @@ enum Planned {
 /// Fingerprint and container of a draft with deduplication.
 type Claim = Option<(cloakroom_crypto::Fingerprint, crate::access::Container)>;
 
+/// What is to be written, and which of the plans each of it belongs to.
+fn take_writes(planned: &mut [Planned]) -> (Vec<usize>, Vec<Write>) {
+    let plans = planned.iter_mut().enumerate();
+    plans
+        .filter_map(|(position, plan)| match plan {
+            Planned::Written { write, .. } => Some((position, *write.take()?)),
+            Planned::Met { .. } | Planned::Same { .. } => None,
+        })
+        .unzip()
+}
+
 impl Planned {
-    fn take_write(&mut self) -> Option<Write> {
+    /// The token that is to be written, if one is.
+    fn token(&self) -> Option<&Token> {
         match self {
-            Self::Written { write, .. } => write.take().map(|write| *write),
+            Self::Written { token, .. } => Some(token),
             Self::Met { .. } | Self::Same { .. } => None,
         }
     }
@@ -186,7 +175,17 @@ impl Creating<'_> {
         if let Some(opened) = self.find_equal(&claim).await? {
             return self.meet(draft, opened, claim).await;
         }
-        self.add(draft, transform, attempt, (digests, claim)).await
+        let added = self
+            .add(draft, transform, attempt, (digests, claim))
+            .await?;
+        let wants_same_id = |plan: &Planned| {
+            let tokens = (plan.token(), added.token());
+            matches!(tokens, (Some(one), Some(other)) if one.id == other.id)
+        };
+        if !draft.id.is_chance() && earlier.iter().any(wants_same_id) {
+            return Err(Error::IdTaken);
+        }
+        Ok(added)
     }
 
     async fn find_equal(&self, claim: &Claim) -> Result<Option<Opened>, Error> {
@@ -217,12 +216,14 @@ impl Creating<'_> {
             Ok(transform) => Some(self.show(&content, &draft.code, transform)?),
             Err(_) => None,
         };
+        // It is met with or without a claim of its own, and another may hold the claim.
+        let claims = digests.fingerprint != opened.token.fingerprint;
         let rewriting = Rewriting {
             opened: &opened,
             content,
             digests,
             code: &draft.code,
-            claims: true,
+            claims,
         };
         let (write, token) = rewriting.write(self.vault, self.caller, self.keys).await?;
         Ok(Planned::Written {
@@ -335,9 +336,9 @@ impl Creating<'_> {
         settled.map_err(Error::Invalid)
     }
 
-    /// Finds out why nothing was written, and clears the way where that is possible.
-    async fn examine_refusal(&self, draft: &Draft, planned: &Planned) -> Result<(), Error> {
-        let Planned::Written { token, .. } = planned else {
+    /// Finds out whether an id was in the way, and clears it where that is possible.
+    async fn examine_id(&self, draft: &Draft, planned: &Planned) -> Result<(), Error> {
+        let Some(token) = planned.token() else {
             return Ok(());
         };
         let (db, tenant, key) = (&self.vault.db, self.caller.tenant, token.id.key());
@@ -345,12 +346,15 @@ impl Creating<'_> {
             store::sweep_one(db, tenant, key).await?;
             return Ok(());
         }
-        let is_new = token.modified_by.is_none();
+        if token.modified_by.is_some() || draft.id.is_chance() {
+            return Ok(());
+        }
+        // Deduplication comes before the id: what took it may be the one to meet.
         let is_taken = store::key_is_taken(db, tenant, key).await?;
-        if is_new && is_taken && !draft.id.is_chance() {
+        if is_taken && self.find_equal(planned.claim()).await?.is_none() {
             return Err(Error::IdTaken);
         }
-        refuse_past_expiry(self.vault, draft.content.expiry).await
+        Ok(())
     }
 }
 

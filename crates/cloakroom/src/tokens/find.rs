@@ -10,34 +10,34 @@ use crate::vault::Vault;
 pub async fn find(vault: &Vault, caller: &Caller, id: &str) -> Result<TokenView, Error> {
     caller.require_somewhere(Permission::TokenRead)?;
     let id = TokenId::of(caller.tenant, id);
-    let row = store::find(&vault.db, caller.tenant, &id)
-        .await?
-        .ok_or(Error::NotFound)?;
-    view::view(vault, caller, row, Permission::TokenRead).await
+    let opened = view::open_named(vault, caller, &id).await?;
+    view::view(vault, caller, opened, Permission::TokenRead).await
 }
 
-/// What became of a look for several tokens.
+/// All of several tokens, in no order, or the ids among them that name none.
 pub(crate) enum FoundAll {
     All(Vec<TokenView>),
-    /// Some do not exist; nothing is shown of the others.
-    Without(Vec<TokenId>),
+    Missing(Vec<TokenId>),
 }
 
-/// Finds several tokens at once, in no order. One that the caller may not read denies them all.
+/// Finds several tokens at once. All of them are looked for before any of them is refused.
 pub(crate) async fn find_all(
     vault: &Vault,
     caller: &Caller,
     ids: &[TokenId],
 ) -> Result<FoundAll, Error> {
-    let rows = store::find_all(&vault.db, caller.tenant, ids).await?;
-    let exists = |id: &TokenId| rows.iter().any(|row| row.id == *id);
-    let unknown: Vec<TokenId> = ids.iter().filter(|id| !exists(id)).cloned().collect();
-    if !unknown.is_empty() {
-        return Ok(FoundAll::Without(unknown));
+    let mut found = Vec::with_capacity(ids.len());
+    for row in store::find_all(&vault.db, caller.tenant, ids).await? {
+        found.push(view::open(vault, caller, row).await?);
     }
-    let mut views = Vec::with_capacity(rows.len());
-    for row in rows {
-        views.push(view::view(vault, caller, row, Permission::TokenRead).await?);
+    let is_found = |id: &&TokenId| found.iter().any(|opened| opened.token.id == **id);
+    let missing: Vec<TokenId> = ids.iter().filter(|id| !is_found(id)).cloned().collect();
+    if !missing.is_empty() {
+        return Ok(FoundAll::Missing(missing));
+    }
+    let mut views = Vec::with_capacity(found.len());
+    for opened in found {
+        views.push(view::view(vault, caller, opened, Permission::TokenRead).await?);
     }
     Ok(FoundAll::All(views))
 }
@@ -50,5 +50,7 @@ pub(crate) async fn find_readable(
     permission: Permission,
 ) -> Result<Vec<TokenView>, Error> {
     let rows = store::find_all(&vault.db, caller.tenant, ids).await?;
-    view::view_readable(vault, caller, rows, permission).await
+    let mut views = view::view_readable(vault, caller, rows, permission).await?;
+    views.retain(|view| ids.contains(&view.token.id));
+    Ok(views)
 }

@@ -9,6 +9,7 @@ mod find;
 mod store;
 mod sweep;
 mod token;
+mod turn;
 mod update;
 mod view;
 
@@ -17,7 +18,9 @@ pub(crate) use self::api::{NewTokenBody, TokenBody};
 pub use self::create::create;
 pub(crate) use self::create::{Draft, create_all, draft};
 pub use self::delete::delete;
-pub(crate) use self::digest::{Term, data_term, fingerprint_term, fold, metadata_term};
+pub(crate) use self::digest::{
+    Term, data_term, fingerprint_term, fold, folded_metadata_terms, metadata_term,
+};
 pub use self::find::find;
 pub(crate) use self::find::{FoundAll, find_all, find_readable};
 pub(crate) use self::store::{
@@ -25,6 +28,7 @@ pub(crate) use self::store::{
 };
 pub use self::sweep::sweep;
 pub use self::token::{NewToken, Token};
+pub use self::turn::Turns;
 pub use self::update::{Change, TokenPatch, update};
 pub(crate) use self::view::view_readable;
 pub use self::view::{Details, Shown, TokenView};

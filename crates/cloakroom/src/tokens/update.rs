@@ -5,22 +5,22 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::content::{Content, shown_mask};
-use super::create::{code_change, place_write};
+use super::create::code_change;
 use super::digest::Digests;
-use super::store::{self, Before, Values, Write};
-use super::view::{Opened, Visible, find_code, open, view_met};
+use super::store::{self, Before, Outcome, Values, Write};
+use super::view::{Opened, Visible, find_code, open, open_named, view_met};
 use super::{Error, Placed, Token, TokenView};
-use crate::access::{DeduplicationBehavior, Permission};
+use crate::access::{Container, DeduplicationBehavior, Permission};
 use crate::api::{Broken, merge_patch};
 use crate::caller::Caller;
 use crate::containers;
 use crate::keys::{self, TenantKeys};
-use crate::token_attributes::{self as attributes, Expiry, NO_MASK, TokenId, keep};
+use crate::token_attributes::{self as attributes, NO_MASK, TokenId, keep};
 use crate::token_types::{SecurityCode, settle_patched};
 use crate::vault::Vault;
 
-/// How many times to start over when others change the token at the same moment.
-const ATTEMPTS: usize = 10;
+/// How many times to start over when other nodes change the token at the same moment.
+const ATTEMPTS: usize = 20;
 
 /// A merge patch; nothing in it is checked yet.
 #[derive(Default)]
@@ -33,6 +33,39 @@ pub struct TokenPatch {
     pub fingerprint_expression: Change<String>,
     pub deduplicate_token: Option<bool>,
     pub expires_at: Change<String>,
+}
+
+impl TokenPatch {
+    /// Checks what is wrong whatever the token is.
+    fn check(&self) -> Result<(), Vec<Broken>> {
+        let mut broken = Vec::new();
+        if matches!(self.data, Change::Goes) {
+            broken.push(Broken::new("data", "must not be null"));
+        }
+        if let Change::Becomes(mask) = &self.mask {
+            keep(attributes::mask(mask), &mut broken);
+        }
+        if let Change::Becomes(metadata) = &self.metadata {
+            keep(attributes::metadata(metadata.clone()), &mut broken);
+        }
+        if let Change::Becomes(containers) = &self.containers {
+            keep(attributes::container(containers), &mut broken);
+        }
+        if let Change::Becomes(list) = &self.search_indexes {
+            keep(attributes::search_indexes(list, None), &mut broken);
+        }
+        if let Change::Becomes(text) = &self.fingerprint_expression {
+            let checked = attributes::fingerprint_expression(text.clone(), None);
+            keep(checked, &mut broken);
+        }
+        if let Change::Becomes(text) = &self.expires_at {
+            keep(attributes::expiry(text), &mut broken);
+        }
+        if broken.is_empty() {
+            return Ok(());
+        }
+        Err(broken)
+    }
 }
 
 /// What a patch does to an attribute: absent, null, or a value.
@@ -61,12 +94,29 @@ pub async fn update(
     patch: &TokenPatch,
 ) -> Result<Placed, Error> {
     let id = TokenId::of(caller.tenant, id);
+    let updated = merge(vault, caller, &id, patch).await;
+    // Whoever has no token to change learns first what is wrong with the patch itself.
+    if matches!(updated, Err(Error::NotFound | Error::Denied(_))) {
+        patch.check().map_err(Error::Invalid)?;
+    }
+    updated
+}
+
+async fn merge(
+    vault: &Vault,
+    caller: &Caller,
+    id: &TokenId,
+    patch: &TokenPatch,
+) -> Result<Placed, Error> {
     let keys = vault.keys.of(caller.tenant).await?;
+    let _turn = vault.turns.take(caller.tenant, id.key()).await;
+    let mut refused_version = None;
     for _ in 0..ATTEMPTS {
-        let row = store::find(&vault.db, caller.tenant, &id)
-            .await?
-            .ok_or(Error::NotFound)?;
-        let opened = open(vault, caller, row).await?;
+        let opened = open_named(vault, caller, id).await?;
+        // Nobody was faster, and still nothing was written: only the expiry can be the reason.
+        if refused_version == Some(opened.token.row_version) {
+            return Err(past_expiry());
+        }
         caller.require(Permission::TokenUpdate, &opened.token.container)?;
         let (content, code) = patched(&opened, patch, caller).map_err(Error::Invalid)?;
         let transform = caller.require(Permission::TokenUpdate, &content.container)?;
@@ -79,10 +129,10 @@ pub async fn update(
             deduplicate || settings.fingerprint_tokens || opened.token.fingerprint.is_some();
         let digests = content.digests(&keys, wants_fingerprint)?;
         let claim = digests.fingerprint.filter(|_| deduplicate);
-        if let Some(fingerprint) = claim
-            && let Some(placed) = met(vault, caller, &fingerprint, (&opened, &content)).await?
+        if let Some(fingerprint) = &claim
+            && let Some(met) = met(vault, caller, id, &content.container, fingerprint).await?
         {
-            return Ok(placed);
+            return Ok(met);
         }
 
         let kept_code = match &code {
@@ -107,44 +157,36 @@ pub async fn update(
             claims: claim.is_some(),
         };
         let (write, mut token) = rewriting.write(vault, caller, &keys).await?;
-        let expiry = token.expiry;
-        if let Some(times) = place_write(vault, caller, &[write]).await? {
-            token.modified_at = times.first().copied();
-            let view = TokenView {
-                token,
-                shown: Some(shown),
-            };
-            return Ok(Placed {
-                view,
-                deduplication: None,
-            });
+        match store::write(&vault.db, caller.tenant, &[write]).await? {
+            Outcome::Refused(_) => refused_version = Some(opened.token.row_version),
+            Outcome::Outrun => {}
+            Outcome::Written(times) => {
+                token.modified_at = times.first().copied();
+                let shown = Some(shown);
+                return Ok(Placed {
+                    view: TokenView { token, shown },
+                    deduplication: None,
+                });
+            }
         }
-        refuse_past_expiry(vault, expiry).await?;
     }
     Err(Error::Contended)
 }
 
-/// After nothing was written: the database's clock tells whether the expiry was the reason.
-pub(super) async fn refuse_past_expiry(vault: &Vault, expiry: Option<Expiry>) -> Result<(), Error> {
-    match expiry {
-        Some(expiry) if store::has_passed(&vault.db, expiry.at).await? => {
-            let broken = Broken::new("expires_at", attributes::EXPIRY_RULE);
-            Err(Error::Invalid(vec![broken]))
-        }
-        _ => Ok(()),
-    }
+pub(super) fn past_expiry() -> Error {
+    Error::Invalid(vec![Broken::new("expires_at", attributes::EXPIRY_RULE)])
 }
 
-/// The other token that deduplication finds; a token never meets itself.
+/// The other token with this fingerprint in this container; a token never meets itself.
 async fn met(
     vault: &Vault,
     caller: &Caller,
+    own: &TokenId,
+    container: &Container,
     fingerprint: &Fingerprint,
-    change: (&Opened, &Content),
 ) -> Result<Option<Placed>, Error> {
-    let (opened, content) = change;
-    let (db, own) = (&vault.db, opened.token.id.key());
-    let equal = store::find_equal(db, caller.tenant, fingerprint, &content.container, own).await?;
+    let (db, tenant) = (&vault.db, caller.tenant);
+    let equal = store::find_equal(db, tenant, fingerprint, container, own.key()).await?;
     let Some(row) = equal else { return Ok(None) };
     let other = open(vault, caller, row).await?;
     Ok(Some(Placed {
@@ -217,17 +259,15 @@ fn patched_data(
     patch: &Change<Value>,
     caller: &Caller,
 ) -> Result<PatchedData, Vec<Broken>> {
+    let (kind, kept) = (opened.token.kind, opened.data.expose());
     let patch = match patch {
         Change::Goes => return Err(vec![Broken::new("data", "must not be null")]),
-        Change::Stays => {
-            let data = Sensitive::new(opened.data.expose().clone());
-            return Ok((data, SecurityCode::Absent));
-        }
+        Change::Stays => return Ok((Sensitive::new(kept.clone()), SecurityCode::Absent)),
         Change::Becomes(patch) => patch.clone(),
     };
     let unreadable = |_| vec![Broken::new("data", "must be expressible as JSON")];
-    let kept: Value = serde_json::from_slice(opened.data.expose()).map_err(unreadable)?;
-    let settled = settle_patched(opened.token.kind, kept, patch, caller.tenant_kind)?;
+    let kept: Value = serde_json::from_slice(kept).map_err(unreadable)?;
+    let settled = settle_patched(kind, kept, patch, caller.tenant_kind)?;
     super::create::check_size(settled.data.expose())?;
     Ok((settled.data, settled.security_code))
 }

@@ -5,13 +5,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::digest::Term;
-use super::store::TokenRow;
+use super::store::{self, TokenRow};
 use super::token::TokenData;
 use super::{Error, Token};
 use crate::access::{Container, Permission, Transform};
 use crate::bins::CardDetails;
 use crate::caller::Caller;
-use crate::token_attributes::{NO_MASK, parse_mask};
+use crate::token_attributes::{NO_MASK, TokenId, parse_mask};
 use crate::token_types::{BankDetails, TokenKind};
 use crate::vault::Vault;
 use crate::{containers, keys, security_codes};
@@ -87,17 +87,28 @@ pub(super) async fn open(vault: &Vault, caller: &Caller, row: TokenRow) -> Resul
     })
 }
 
-/// Shows a row as `permission` lets the caller see it where it lies.
-pub(crate) async fn view(
+/// Opens the token that an id names.
+pub(super) async fn open_named(
     vault: &Vault,
     caller: &Caller,
-    row: TokenRow,
+    id: &TokenId,
+) -> Result<Opened, Error> {
+    let row = store::find(&vault.db, caller.tenant, id).await?;
+    let opened = open(vault, caller, row.ok_or(Error::NotFound)?).await?;
+    match opened.token.id == *id {
+        true => Ok(opened),
+        false => Err(Error::NotFound),
+    }
+}
+
+/// Shows a token as `permission` lets the caller see it where it lies.
+pub(super) async fn view(
+    vault: &Vault,
+    caller: &Caller,
+    opened: Opened,
     permission: Permission,
 ) -> Result<TokenView, Error> {
-    // Before anything is opened: whoever may not see it does not make us decrypt it.
-    let container = container_of(vault, caller, &row).await?;
-    let transform = caller.require(permission, &container)?;
-    let opened = open(vault, caller, row).await?;
+    let transform = caller.require(permission, &opened.token.container)?;
     view_opened(vault, caller, opened, transform).await
 }
 
@@ -110,7 +121,8 @@ pub(crate) async fn view_readable(
 ) -> Result<Vec<TokenView>, Error> {
     let mut views = Vec::with_capacity(rows.len());
     for row in rows {
-        match view(vault, caller, row, permission).await {
+        let opened = open(vault, caller, row).await?;
+        match view(vault, caller, opened, permission).await {
             Ok(view) => views.push(view),
             Err(Error::Denied(_)) => {}
             Err(error) => return Err(error),

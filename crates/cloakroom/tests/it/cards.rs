@@ -50,6 +50,7 @@ async fn a_security_code_is_shown_to_those_who_may_see_everything() {
     assert_eq!(code_rows(&vault).await, 1);
 }
 
+/// Covers 5.18.
 #[tokio::test]
 async fn a_security_code_goes_after_its_retention_and_the_card_stays() {
     let database = TestDatabase::create().await;

@@ -103,6 +103,13 @@ async fn bodies_are_json_within_limits() {
         ("{".to_owned(), "application/json", 400, "body"),
         (format!("{ok} {ok}"), "application/json", 400, "body"),
         ("[]".to_owned(), "application/json", 400, "body"),
+        // An array of all members in order is no object either.
+        (
+            format!(r#"[null,"token","x"{}]"#, ",null".repeat(10)),
+            "application/json",
+            400,
+            "body",
+        ),
         (
             r#"{"type":"token","data":1,"data":2}"#.to_owned(),
             "application/json",

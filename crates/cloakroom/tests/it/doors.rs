@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 
 use cloakroom::access::{ApiKey, ApplicationKind, Permission, TenantKind};
 use http::{Method, StatusCode};
+use serde_json::json;
 
 use crate::support::{Client, TestVault, grants};
 
 /// Who may pass a door.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Needs {
+pub(crate) enum Needs {
     Nothing,
     Permission(Permission),
 }
 
 /// Every route of the service. One that is missing here, or here alone, fails the first test.
-const DOORS: &[(Method, &str, Needs)] = &[
+pub(crate) const DOORS: &[(Method, &str, Needs)] = &[
     (Method::GET, "/ping", Needs::Nothing),
     (Method::GET, "/openapi.json", Needs::Nothing),
     (
@@ -128,6 +129,53 @@ async fn nobody_passes_a_door_without_the_right_key() {
         DOORS.len() - guarded
     );
     assert_eq!(tried, guarded * 8);
+}
+
+/// Covers 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 1.10.
+#[tokio::test]
+async fn each_door_opens_to_its_own_permission_and_to_no_other() {
+    use Permission::{TokenCreate, TokenDelete, TokenRead, TokenSearch, TokenUpdate};
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let creator = vault.client(&tenant, grants(&[TokenCreate])).await;
+    let all = [
+        TokenCreate,
+        TokenDelete,
+        TokenRead,
+        TokenSearch,
+        TokenUpdate,
+    ];
+
+    for (method, path, needs) in DOORS {
+        let Needs::Permission(needed) = needs else {
+            continue;
+        };
+        let others: Vec<Permission> = all.into_iter().filter(|other| other != needed).collect();
+        for (held, is_welcome) in [(vec![*needed], true), (others, false)] {
+            let new = json!({"type": "token", "data": "x"});
+            let id = creator.post("/tokens", new.clone()).await.id();
+            let (media, body) = match (method, *path) {
+                (&Method::POST, "/tokens") => ("application/json", new),
+                (&Method::POST, "/tokenize") => ("application/json", json!("x")),
+                (&Method::POST, "/detokenize") => ("application/json", json!(id_expression(&id))),
+                (&Method::PATCH, _) => ("application/merge-patch+json", json!({})),
+                _ => ("application/json", json!({})),
+            };
+            let client = vault.client(&tenant, grants(&held)).await;
+            let request = client.request(method.clone(), &path.replace("{id}", &id));
+            let request = request.header("content-type", media).body(body.to_string());
+            let answer = client.send(request).await;
+            let case = format!("{method} {path} {held:?}: {}", answer.body);
+            match is_welcome {
+                true => assert!(answer.status.is_success(), "{case}"),
+                false => assert_eq!(answer.status, StatusCode::FORBIDDEN, "{case}"),
+            }
+        }
+    }
+}
+
+fn id_expression(id: &str) -> String {
+    format!("{{{{ {id} }}}}")
 }
 
 #[tokio::test]

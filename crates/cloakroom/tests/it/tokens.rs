@@ -20,6 +20,7 @@ fn card() -> Value {
     })
 }
 
+/// Covers 2.5, 3.21.
 #[tokio::test]
 async fn a_new_card_answers_masked_under_plain_permissions() {
     let vault = TestVault::start().await;
@@ -86,6 +87,7 @@ async fn a_new_card_answers_masked_under_plain_permissions() {
     "#);
 }
 
+/// Covers 3.4.
 #[tokio::test]
 async fn any_json_comes_back_as_it_was_sent() {
     let vault = TestVault::start().await;
@@ -125,6 +127,7 @@ async fn any_json_comes_back_as_it_was_sent() {
     }
 }
 
+/// Covers 2.2, 4.1, 4.3.
 #[tokio::test]
 async fn data_is_redacted_masked_or_revealed_by_the_rule_that_decides() {
     use Permission::{TokenCreate, TokenRead};
@@ -170,6 +173,7 @@ async fn data_is_redacted_masked_or_revealed_by_the_rule_that_decides() {
     }
 }
 
+/// Covers 2.2.
 #[tokio::test]
 async fn a_token_without_a_mask_is_redacted_where_masking_is_due() {
     let vault = TestVault::start().await;
@@ -187,6 +191,7 @@ async fn a_token_without_a_mask_is_redacted_where_masking_is_due() {
     assert_eq!(created.body.get("mask"), None);
 }
 
+/// Covers 1.1, 3.14.
 #[tokio::test]
 async fn creating_needs_the_permission_where_the_token_goes() {
     let vault = TestVault::start().await;
@@ -218,6 +223,7 @@ async fn creating_needs_the_permission_where_the_token_goes() {
     assert_eq!(kept, 1);
 }
 
+/// Covers 6.1, 6.2.
 #[tokio::test]
 async fn a_deleted_token_is_gone() {
     let vault = TestVault::start().await;
@@ -237,6 +243,7 @@ async fn a_deleted_token_is_gone() {
     assert_eq!(again.status, StatusCode::NOT_FOUND);
 }
 
+/// Covers 1.6, 6.3.
 #[tokio::test]
 async fn deleting_needs_the_permission_where_the_token_lies() {
     let vault = TestVault::start().await;
@@ -280,6 +287,7 @@ async fn a_token_is_unknown_to_other_tenants() {
     assert_eq!(owner.get(&path).await.status, StatusCode::OK);
 }
 
+/// Covers 9.5, 9.11.
 #[tokio::test]
 async fn an_id_can_be_chosen_once() {
     let vault = TestVault::start().await;
@@ -294,6 +302,7 @@ async fn an_id_can_be_chosen_once() {
     assert_eq!(second.status, StatusCode::CONFLICT);
 }
 
+/// Covers 8.7, 8.8, 8.9, 9.14.
 #[tokio::test]
 async fn an_expiring_token_tells_when_and_then_is_gone() {
     let vault = TestVault::start().await;
@@ -338,6 +347,7 @@ async fn an_expiring_token_tells_when_and_then_is_gone() {
     assert_eq!(client.get(&path).await.body["data"], "again");
 }
 
+/// Covers 3.8.
 #[tokio::test]
 async fn metadata_comes_back_in_order() {
     let vault = TestVault::start().await;
@@ -350,6 +360,7 @@ async fn metadata_comes_back_in_order() {
     assert_eq!(found.body["metadata"].to_string(), r#"{"b":"2","a":"1"}"#);
 }
 
+/// Covers 3.13.
 #[tokio::test]
 async fn every_broken_rule_is_named_at_once_and_no_value_is_repeated() {
     let vault = TestVault::start().await;
@@ -392,6 +403,7 @@ async fn every_broken_rule_is_named_at_once_and_no_value_is_repeated() {
     }
 }
 
+/// Covers 3.5.
 #[tokio::test]
 async fn attributes_of_later_versions_are_refused_rather_than_ignored() {
     let vault = TestVault::start().await;
@@ -423,6 +435,7 @@ async fn attributes_of_later_versions_are_refused_rather_than_ignored() {
     );
 }
 
+/// Covers 2.17, 3.12.
 #[tokio::test]
 async fn the_older_privacy_attribute_names_the_container_when_nothing_else_does() {
     let vault = TestVault::start().await;
@@ -493,6 +506,7 @@ async fn a_mask_that_yields_nothing_shows_nothing() {
     assert_eq!(created.body.get("data"), None);
 }
 
+/// Covers 3.2, 3.3, 3.7.
 #[tokio::test]
 async fn type_and_data_are_both_needed() {
     let vault = TestVault::start().await;
@@ -522,6 +536,7 @@ async fn type_and_data_are_both_needed() {
     }
 }
 
+/// Covers 3.7.
 #[tokio::test]
 async fn every_type_is_kept_where_it_belongs_and_revealed_as_it_came() {
     let vault = TestVault::start().await;
@@ -559,6 +574,7 @@ async fn every_type_is_kept_where_it_belongs_and_revealed_as_it_came() {
     }
 }
 
+/// Covers 2.6.
 #[tokio::test]
 async fn a_bank_account_shows_its_details_to_everyone_who_may_read_it() {
     let vault = TestVault::start().await;

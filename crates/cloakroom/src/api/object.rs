@@ -1,0 +1,84 @@
+//! A value that is read from a JSON object and from nothing else.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+
+/// Derived types also read an array of their members in order; nobody means that by sending one.
+#[derive(Debug)]
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Read<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(members)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(Read(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::super::parse_json;
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    struct Outer<'a> {
+        #[serde(borrow)]
+        data: Option<&'a RawValue>,
+        inner: Option<Object<Inner>>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    struct Inner {
+        name: Option<String>,
+    }
+
+    #[test]
+    fn objects_are_read_and_lend_their_text() {
+        let text = r#"{"data": [1.50], "inner": {"name": "a"}, "unknown": 1}"#;
+
+        let Object(outer) = parse_json::<Object<Outer<'_>>>(text).unwrap();
+
+        assert_eq!(outer.data.unwrap().get(), "[1.50]");
+        assert_eq!(outer.inner.unwrap().0.name.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn nothing_else_is_read_as_one_and_the_place_is_named() {
+        let cases = [
+            ("[null, null]", "body"),
+            ("[]", "body"),
+            ("null", "body"),
+            (r#""text""#, "body"),
+            (r#"{"inner": [null]}"#, "inner"),
+            (r#"{"inner": []}"#, "inner"),
+            (r#"{"inner": "text"}"#, "inner"),
+        ];
+        for (text, path) in cases {
+            let broken = parse_json::<Object<Outer<'_>>>(text).unwrap_err();
+            assert_eq!(
+                (broken.path.as_str(), broken.rule.as_str()),
+                (path, "must be an object"),
+                "{text}"
+            );
+        }
+        let broken = parse_json::<Object<Outer<'_>>>(r#"{"inner": {"name": 7}}"#).unwrap_err();
+        assert_eq!(broken.path, "inner.name");
+    }
+}
