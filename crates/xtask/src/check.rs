@@ -35,7 +35,7 @@ enum Tool {
 }
 
 /// Cheap before dear, and nothing before what it needs.
-static STEPS: [Step; 11] = [
+static STEPS: [Step; 12] = [
     cargo("format", &["fmt", "--all", "--check"]),
     task("tidy", &["tidy"]),
     task("deny", &["deny"]),
@@ -64,6 +64,7 @@ static STEPS: [Step; 11] = [
     },
     cargo("doctests", &["test", "--doc", "--workspace", "--locked"]),
     task("generate", &["generate", "--check"]),
+    task("scale", &["scale", "--tokens", "100000"]),
     Step {
         name: "conformance",
         tool: Tool::Task,

@@ -15,6 +15,7 @@ mod deny;
 mod generate;
 mod packages;
 mod process;
+mod scale;
 mod services;
 mod tidy;
 mod workspace;
@@ -51,6 +52,8 @@ enum Command {
     Conformance(conformance::Arguments),
     /// Measure the service against the bare engine
     Bench(bench::Arguments),
+    /// Check how the statements that find tokens behave in a full table
+    Scale(scale::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Conformance(arguments) => conformance::run(arguments).map(|()| ExitCode::SUCCESS),
         Command::Bench(arguments) => bench::run(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Scale(arguments) => scale::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -15,10 +15,10 @@ with fresh as (
     insert into token
         (tenant_id, token_id, alias, container_id, kind, expires_at,
          expires_offset_minutes, created_by, sealed, mask, metadata, fingerprint,
-         fingerprint_expression, search_indexes, terms, security_code_until)
+         fingerprint_expression, search_indexes, terms, path, security_code_until)
     select :tenant, gen_random_uuid(), null, :container, :kind, null,
            null, :created_by, :sealed, null, null, sha256(chance::bytea),
-           null, null, array[substr(sha256(chance::bytea), 1, 16)], null
+           null, null, array[substr(sha256(chance::bytea), 1, 16)], '/pci/high/', null
     from (select random()::text as chance) as made
     where null::timestamptz is null
        or null::timestamptz > now()
@@ -100,9 +100,10 @@ impl Engine {
             .database
             .ask(&format!(
                 "insert into token (tenant_id, token_id, container_id, kind, created_by, sealed,
-                                    fingerprint, terms)
+                                    fingerprint, terms, path)
                  select {tenant}, md5(n::text)::uuid, {container}, {kind}, '{created_by}', '{sealed}',
-                        sha256(n::text::bytea), array[substr(sha256(n::text::bytea), 1, 16)]
+                        sha256(n::text::bytea), array[substr(sha256(n::text::bytea), 1, 16)],
+                        '/pci/high/'
                  from generate_series(1, {rows}) n;
                  insert into term (tenant_id, term, path, created_at, token_id)
                  select tenant_id, terms[1], '/pci/high/', created_at, token_id from token"

@@ -1,4 +1,4 @@
-//! The official SDKs: how each is installed, and how its suite is run.
+//! What is run against a vault: how each is installed, and how its suite is run.
 
 use std::fmt;
 use std::fs;
@@ -6,23 +6,34 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 
 use super::say;
 use crate::{packages, process, workspace};
 
-#[derive(Clone, Copy, clap::ValueEnum)]
+/// The official SDKs, and a program that reads the description of the API and tries it out.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(super) enum Sdk {
     Node,
     Python,
+    PythonLegacy,
+    Schemathesis,
+}
+
+/// How much of what could be tried is tried, where there is no end to it.
+#[derive(Clone, Copy)]
+pub(super) struct Effort {
+    pub seed: u64,
+    pub is_long: bool,
 }
 
 impl Sdk {
-    pub(super) const ALL: [Self; 2] = [Self::Node, Self::Python];
-
     pub(super) fn package(self) -> &'static str {
         match self {
             Self::Node => "@basis-theory/node-sdk",
             Self::Python => "BasisTheoryClient",
+            Self::PythonLegacy => "basistheory",
+            Self::Schemathesis => "schemathesis",
         }
     }
 
@@ -37,26 +48,28 @@ impl Sdk {
         say(&format!("installing {}", self.package()));
         match self {
             Self::Node => install_node()?,
-            Self::Python => install_python(folder)?,
+            Self::Python | Self::PythonLegacy | Self::Schemathesis => {
+                self.install_environment(folder)?;
+            }
         }
         fs::write(&stamp, lock).with_context(|| stamp.display().to_string())
     }
 
     /// The command that runs the suite; its environment has yet to say where the vault is.
-    pub(super) fn suite(self, folder: &Path) -> Command {
+    pub(super) fn suite(self, folder: &Path, effort: Effort) -> Command {
         let mut command = match self {
-            Self::Node => {
-                let mut node = Command::new("node");
-                node.args(["--test", "--test-reporter=spec"]);
-                node
-            }
-            Self::Python => {
-                let mut python = Command::new(python(folder));
-                python.args(["-m", "pytest", "--quiet"]);
+            Self::Node => Command::new("node"),
+            Self::Python | Self::PythonLegacy | Self::Schemathesis => {
+                let mut python = Command::new(self.python(folder));
                 // Nothing is left behind between the sources.
                 python.env("PYTHONDONTWRITEBYTECODE", "1");
                 python
             }
+        };
+        match self {
+            Self::Node => command.args(["--test", "--test-reporter=spec"]),
+            Self::Python | Self::PythonLegacy => command.args(["-m", "pytest", "--quiet"]),
+            Self::Schemathesis => command.arg("run.py").args(effort.words()),
         };
         // The vault is on this machine: no proxy stands between.
         command
@@ -73,7 +86,7 @@ impl Sdk {
     fn lock_file(self) -> PathBuf {
         self.sources().join(match self {
             Self::Node => "package-lock.json",
-            Self::Python => "requirements.txt",
+            Self::Python | Self::PythonLegacy | Self::Schemathesis => "requirements.txt",
         })
     }
 
@@ -81,24 +94,62 @@ impl Sdk {
     fn installed(self, folder: &Path) -> PathBuf {
         match self {
             Self::Node => self.sources().join("node_modules"),
-            Self::Python => folder.join("python"),
+            Self::Python | Self::PythonLegacy | Self::Schemathesis => folder.join(self.to_string()),
         }
     }
 
     fn runs(self, folder: &Path) -> bool {
         match self {
             Self::Node => workspace::has_program("node"),
-            Self::Python => python(folder).exists(),
+            Self::Python | Self::PythonLegacy | Self::Schemathesis => self.python(folder).exists(),
         }
+    }
+
+    /// Each has an environment of its own: they need different versions of the same packages.
+    fn install_environment(self, folder: &Path) -> Result<()> {
+        if !can_make_environments() {
+            packages::install(&["python3", "python3-venv"])?;
+        }
+        let mut environment = Command::new("python3");
+        environment
+            .args(["-m", "venv", "--clear"])
+            .arg(self.installed(folder));
+        process::run_well(environment)?;
+
+        let mut pip = Command::new(self.python(folder));
+        pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
+            .args(["--quiet", "--require-hashes", "--only-binary", ":all:"])
+            .arg("--requirement")
+            .arg(self.lock_file());
+        process::run_well(pip)
+    }
+
+    fn python(self, folder: &Path) -> PathBuf {
+        self.installed(folder).join("bin/python")
     }
 }
 
+impl Effort {
+    /// For the pipeline, about a minute; the other, as long as one is willing to wait.
+    fn words(self) -> [String; 3] {
+        let (cases, seconds) = if self.is_long {
+            (1_000, 3_600)
+        } else {
+            (20, 300)
+        };
+        [
+            format!("--seed={}", self.seed),
+            format!("--cases={cases}"),
+            format!("--seconds={seconds}"),
+        ]
+    }
+}
+
+/// The name on the command line, which is that of the folder too.
 impl fmt::Display for Sdk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Node => "node",
-            Self::Python => "python",
-        })
+        let value = self.to_possible_value().ok_or(fmt::Error)?;
+        f.write_str(value.get_name())
     }
 }
 
@@ -111,24 +162,6 @@ fn install_node() -> Result<()> {
     process::run_well(npm)
 }
 
-fn install_python(folder: &Path) -> Result<()> {
-    if !can_make_environments() {
-        packages::install(&["python3", "python3-venv"])?;
-    }
-    let mut environment = Command::new("python3");
-    environment
-        .args(["-m", "venv", "--clear"])
-        .arg(Sdk::Python.installed(folder));
-    process::run_well(environment)?;
-
-    let mut pip = Command::new(python(folder));
-    pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
-        .args(["--quiet", "--require-hashes", "--only-binary", ":all:"])
-        .arg("--requirement")
-        .arg(Sdk::Python.lock_file());
-    process::run_well(pip)
-}
-
 fn can_make_environments() -> bool {
     let mut python = Command::new("python3");
     python
@@ -137,6 +170,35 @@ fn can_make_environments() -> bool {
     python.status().is_ok_and(|status| status.success())
 }
 
-fn python(folder: &Path) -> PathBuf {
-    Sdk::Python.installed(folder).join("bin/python")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_suite_has_a_folder_with_its_name_and_a_lock_file() {
+        for sdk in Sdk::value_variants() {
+            let lock = fs::read_to_string(sdk.lock_file());
+            assert!(
+                lock.is_ok_and(|lock| lock.contains(&sdk.package().to_lowercase())),
+                "{sdk}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_seed_is_handed_on() {
+        let effort = Effort {
+            seed: 7,
+            is_long: true,
+        };
+
+        let suite = Sdk::Schemathesis.suite(Path::new("/x"), effort);
+
+        let words: Vec<_> = suite
+            .get_args()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        assert_eq!(words[..2], ["run.py", "--seed=7"]);
+        assert_eq!(suite.get_program(), "/x/schemathesis/bin/python");
+    }
 }

@@ -1,0 +1,106 @@
+//! A throw-away PostgreSQL with the schema of the service, and one connection to it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use cloakroom_scratch::{Postgres, PostgresOptions};
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+
+use super::source::Source;
+
+/// Nothing here outlives the process, so nothing waits for the disk. What decides on plans is as it
+/// comes; statistics are made when the tables are full, and nothing else changes them.
+const SETTINGS: [(&str, &str); 6] = [
+    ("fsync", "off"),
+    ("synchronous_commit", "off"),
+    ("full_page_writes", "off"),
+    ("max_wal_size", "16GB"),
+    ("maintenance_work_mem", "256MB"),
+    ("autovacuum", "off"),
+];
+
+/// Dropped in this order: the server goes when nobody uses it any more.
+pub(super) struct Database {
+    pub(super) client: Client,
+    _driver: JoinSet<()>,
+    _server: Postgres,
+}
+
+impl Database {
+    pub(super) async fn start(source: &Source) -> Result<Self> {
+        println!("scale: starting PostgreSQL");
+        let options = PostgresOptions {
+            settings: SETTINGS
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .to_vec(),
+            ..PostgresOptions::default()
+        };
+        let server = Postgres::start(options)?;
+        let (client, connection) = tokio_postgres::connect(&server.url(), NoTls).await?;
+        let mut driver = JoinSet::new();
+        driver.spawn(async {
+            // Whoever asks next is told why it ended.
+            let _ended = connection.await;
+        });
+        let database = Self {
+            client,
+            _driver: driver,
+            _server: server,
+        };
+        for migration in &source.migrations {
+            database.run(migration).await?;
+        }
+        Ok(database)
+    }
+
+    pub(super) async fn run(&self, sql: &str) -> Result<()> {
+        self.client
+            .batch_execute(sql)
+            .await
+            .with_context(|| sql.to_owned())
+    }
+
+    /// The first row, each column as text; `None` when there is no row.
+    pub(super) async fn ask(&self, sql: &str) -> Result<Option<Vec<String>>> {
+        Ok(self.rows(sql).await?.into_iter().next())
+    }
+
+    /// Every row, each column as text.
+    pub(super) async fn rows(&self, sql: &str) -> Result<Vec<Vec<String>>> {
+        let answer = self.client.simple_query(sql).await;
+        let read = |message: SimpleQueryMessage| match message {
+            SimpleQueryMessage::Row(row) => Some(
+                (0..row.len())
+                    .map(|column| row.get(column).unwrap_or_default().to_owned())
+                    .collect(),
+            ),
+            _ => None,
+        };
+        let answer = answer.with_context(|| sql.to_owned())?;
+        Ok(answer.into_iter().filter_map(read).collect())
+    }
+
+    /// How long a statement takes and how many rows it gives.
+    pub(super) async fn time(&self, sql: &str) -> Result<(Duration, usize)> {
+        let started_at = Instant::now();
+        let answer = self.client.simple_query(sql).await;
+        let took = started_at.elapsed();
+        let is_row = |message: &&SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(_));
+        let rows = answer.with_context(|| sql.to_owned())?;
+        Ok((took, rows.iter().filter(is_row).count()))
+    }
+
+    pub(super) async fn describe(&self) -> Result<String> {
+        let sql = "select (select count(*) from token), (select count(*) from term),
+            pg_size_pretty(pg_total_relation_size('token')),
+            pg_size_pretty(pg_total_relation_size('term'))";
+        let row = self.ask(sql).await?.unwrap_or_default();
+        let [tokens, terms, token_size, term_size] = &row[..] else {
+            return Ok(String::new());
+        };
+        Ok(format!(
+            "{tokens} tokens ({token_size} with indexes), {terms} terms ({term_size})"
+        ))
+    }
+}

@@ -1,0 +1,76 @@
+//! The statements and migrations of the service, as the service itself tells them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+
+use super::case::Case;
+use super::database::Database;
+use crate::workspace;
+
+/// The rooms whose statements are tried.
+const ROOMS: [&str; 2] = ["token_queries::", "tokens::"];
+/// They name whole primary keys and have more parameters than there are plans to choose from.
+const UNTRIED: [&str; 2] = ["tokens::insert", "tokens::update"];
+
+#[derive(Deserialize)]
+pub(super) struct Source {
+    pub(super) migrations: Vec<String>,
+    statements: BTreeMap<String, String>,
+}
+
+impl Source {
+    /// Asks the library's example of that name: this program does not depend on the service, so that
+    /// it runs when the service does not build.
+    pub(super) fn ask() -> Result<Self> {
+        let output = workspace::cargo()
+            .args(["run", "--quiet", "--locked", "--package", "cloakroom"])
+            .args(["--example", "statements"])
+            .stderr(std::process::Stdio::inherit())
+            .output()
+            .context("running cargo")?;
+        ensure!(
+            output.status.success(),
+            "cargo ended with {}",
+            output.status
+        );
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    pub(super) async fn prepare_all(&self, database: &Database) -> Result<()> {
+        for (name, text) in self.tried() {
+            let sql = format!("prepare {} as {text}", database_name(name));
+            database.run(&sql).await.with_context(|| name.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Fails when a statement of the rooms has no case, so that a new one is not forgotten.
+    pub(super) fn require_all_tried(&self, cases: &[Case]) -> Result<()> {
+        let tried: BTreeSet<&str> = cases.iter().map(|case| case.statement).collect();
+        let missing: Vec<&str> = self
+            .tried()
+            .map(|(name, _)| name.as_str())
+            .filter(|name| !tried.contains(name))
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        bail!(
+            "no case for {}: add one to scale/case.rs",
+            missing.join(", ")
+        )
+    }
+
+    fn tried(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.statements.iter().filter(|(name, _)| {
+            ROOMS.iter().any(|room| name.starts_with(room)) && !UNTRIED.contains(&name.as_str())
+        })
+    }
+}
+
+/// What a statement is called in the database.
+pub(super) fn database_name(statement: &str) -> String {
+    statement.replace("::", "_")
+}
