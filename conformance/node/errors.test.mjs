@@ -88,9 +88,19 @@ for (const [name, apiKey] of BAD_KEYS) {
     const stranger = new BasisTheoryClient({ apiKey, baseUrl });
     const { id } = await vault.tokens.create(token());
 
-    await refusal(stranger.tokens.create(token()), UnauthorizedError, 401, "Unauthorized");
-    await refusal(stranger.tokens.get(id), UnauthorizedError, 401, "Unauthorized");
-    await refusal(stranger.tokens.delete(id), UnauthorizedError, 401, "Unauthorized");
+    const calls = [
+      stranger.tokens.create(token()),
+      stranger.tokens.get(id),
+      stranger.tokens.update(id, { data: "y" }),
+      stranger.tokens.delete(id),
+      stranger.tokens.listV2(),
+      stranger.tokens.searchV2(),
+      stranger.tokens.tokenize("y"),
+      stranger.tokens.detokenize("y"),
+    ];
+    await Promise.all(
+      calls.map((call) => refusal(call, UnauthorizedError, 401, "Unauthorized")),
+    );
     assert.equal((await vault.tokens.get(id)).data, "x");
   });
 }

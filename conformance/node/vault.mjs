@@ -1,6 +1,7 @@
 // The vault under test: clients for each of its keys, and how an attempt is recorded.
 
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
@@ -24,6 +25,9 @@ export const management = new BasisTheoryClient({ apiKey: keys.management, baseU
 
 export const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
+/** Base58 of 32 bytes. */
+export const FINGERPRINT = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
+
 const sdk = `node ${installedVersion()}`;
 const CLOCK_TOLERANCE_MS = 60_000;
 
@@ -42,14 +46,43 @@ export function attempt(method, tried, body) {
 
 /** Checks what the vault adds to a token by itself, and returns all the rest. */
 export function given(token) {
-  const { id, tenantId: tenant, createdBy, createdAt, ...rest } = token;
+  const { id, tenantId: tenant, createdBy, createdAt, fingerprint, ...rest } = token;
   assert.match(id, UUID_V4);
   assert.equal(tenant, tenantId);
   assert.match(createdBy, UUID_V4);
   assert.ok(createdAt instanceof Date, `createdAt is ${createdAt}`);
   const age = Math.abs(Date.now() - createdAt.getTime());
   assert.ok(age < CLOCK_TOLERANCE_MS, `created ${age} ms away from now`);
+  // Both or neither: a fingerprint comes with the expression that made it.
+  assert.equal(fingerprint === undefined, rest.fingerprintExpression === undefined);
+  assert.match(fingerprint ?? "1".repeat(32), FINGERPRINT);
   return rest;
+}
+
+/** What a card shows of itself without BIN data; brand, funding and the rest depend on that. */
+export function cardBasics({ bin, last4, expirationMonth, expirationYear }) {
+  return { bin, last4, expirationMonth, expirationYear };
+}
+
+/** Card data apart from its security code, which is kept for an hour at most, and as text. */
+export function withoutSecurityCode(data, sent = "123") {
+  const { cvc, ...rest } = data;
+  assert.ok(cvc === undefined || cvc === null || cvc === String(sent), "another code than was sent");
+  return rest;
+}
+
+/** A container that no other attempt uses. */
+export function ownContainer() {
+  return `/conformance/${randomUUID()}/`;
+}
+
+/** Everything that a pager hands out, page after page. */
+export async function collect(pager) {
+  const items = [];
+  for await (const item of await pager) {
+    items.push(item);
+  }
+  return items;
 }
 
 /** The error that `promise` ends with: of this very class, with a whole problem as its body. */

@@ -103,6 +103,11 @@ def test_a_bad_key_is_unauthorized(vault, api_key):
     refusal(UnauthorizedError, 401, "Unauthorized", stranger.tokens.create, **TOKEN)
     refusal(UnauthorizedError, 401, "Unauthorized", stranger.tokens.get, id)
     refusal(UnauthorizedError, 401, "Unauthorized", stranger.tokens.delete, id)
+    refusal(UnauthorizedError, 401, "Unauthorized", stranger.tokens.update, id, data="y")
+    refusal(UnauthorizedError, 401, "Unauthorized", stranger.tokens.list_v2)
+    refusal(UnauthorizedError, 401, "Unauthorized", stranger.tokens.search_v2)
+    refusal(UnauthorizedError, 401, "Unauthorized", stranger.tokens.tokenize, request="y")
+    refusal(UnauthorizedError, 401, "Unauthorized", stranger.tokens.detokenize, request="y")
     assert vault.tokens.get(id).data == "x"
 
 

@@ -3,6 +3,7 @@
 import datetime as dt
 import os
 import re
+import uuid
 
 import pytest
 from basis_theory import BasisTheory
@@ -23,6 +24,8 @@ PUBLIC_KEY = required("BT_PUB_API_KEY")
 MANAGEMENT_KEY = required("BT_MGT_API_KEY")
 
 UUID_V4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+# Base58 of 32 bytes.
+FINGERPRINT = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}")
 INVALID = "One or more validation errors occurred."
 # This client tries again after 409, seconds apart; one answer is enough to see it.
 ONCE = {"max_retries": 0}
@@ -41,9 +44,33 @@ def given(token) -> dict:
     assert rest.pop("tenant_id") == TENANT_ID
     assert UUID_V4.fullmatch(rest.pop("created_by"))
     assert abs(dt.datetime.now(dt.timezone.utc) - rest.pop("created_at")) < CLOCK_TOLERANCE
+    # Both or neither: a fingerprint comes with the expression that made it.
+    assert ("fingerprint" in rest) == ("fingerprint_expression" in rest)
+    assert FINGERPRINT.fullmatch(rest.pop("fingerprint", "1" * 32))
     if "extras" in rest:
         rest["extras"] = rest["extras"].model_dump(exclude_unset=True)
     return rest
+
+
+def card_basics(card) -> dict:
+    """What a card shows of itself without BIN data; brand, funding and the rest depend on that."""
+    names = ["bin", "last4", "expiration_month", "expiration_year"]
+    return {name: getattr(card, name) for name in names if getattr(card, name) is not None}
+
+
+def without_security_code(data: dict, sent="123") -> dict:
+    """Card data apart from its security code, which is kept for an hour at most, and as text."""
+    assert data.get("cvc") in (None, str(sent)), "another code than was sent"
+    return {name: value for name, value in data.items() if name != "cvc"}
+
+
+def own_container() -> str:
+    """A container that no other test uses."""
+    return f"/conformance/{uuid.uuid4()}/"
+
+
+def ids(tokens) -> list:
+    return [token.id for token in tokens]
 
 
 def refusal(kind: type, status: int, title: str, call, *arguments, **named) -> ApiError:
