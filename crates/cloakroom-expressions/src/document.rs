@@ -50,13 +50,13 @@ const PREFIXES: [(&str, ReferenceKind); 6] = [
     ("config", ReferenceKind::Config),
 ];
 
-/// Why a JSON value is no document, and where in it.
+/// Why a JSON value is no document, or cannot be filled in, and where in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
-pub struct DocumentError {
+pub struct DocumentError<E: std::fmt::Display = ParseError> {
     /// As in `cards[0].number`; empty if the document itself is the culprit.
     pub path: String,
-    pub error: ParseError,
+    pub error: E,
 }
 
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Document {
         &self,
         value_of: impl Fn(&Reference) -> Option<&'v Value>,
         sources: &Sources<'_>,
-    ) -> Result<Value, EvaluationError> {
+    ) -> Result<Value, DocumentError<EvaluationError>> {
         let scope = Scope {
             variables: &[],
             sources: *sources,
@@ -120,7 +120,7 @@ impl Document {
             environment: Environment::new(self.context, &scope),
             work: Work::default(),
         };
-        filler.node(&self.root)
+        filler.node(&self.root, &mut Vec::new())
     }
 }
 
@@ -301,22 +301,36 @@ struct Filler<'a, F> {
 }
 
 impl<'v, F: Fn(&Reference) -> Option<&'v Value>> Filler<'_, F> {
-    fn node(&mut self, node: &Node) -> Result<Value, EvaluationError> {
+    fn node<'n>(
+        &mut self,
+        node: &'n Node,
+        path: &mut Vec<Step<'n>>,
+    ) -> Result<Value, DocumentError<EvaluationError>> {
         Ok(match node {
             Node::Literal(value) => value.clone(),
             Node::Whole(output) => {
                 let mut left = OUTPUT_BYTES_MAX;
-                self.output(output, &mut left)?
+                let filled = self.output(output, &mut left);
+                filled.map_err(|error| at(path, error))?
             }
-            Node::Text(parts) => self.text(parts)?,
+            Node::Text(parts) => self.text(parts).map_err(|error| at(path, error))?,
             Node::Array(children) => {
-                let children = children.iter().map(|child| self.node(child));
-                Value::Array(children.collect::<Result<_, _>>()?)
+                let mut filled = Vec::with_capacity(children.len());
+                for (index, child) in children.iter().enumerate() {
+                    path.push(Step::Index(index));
+                    filled.push(self.node(child, path)?);
+                    path.pop();
+                }
+                Value::Array(filled)
             }
             Node::Object(members) => {
-                let members = members.iter();
-                let filled = members.map(|(key, child)| Ok((key.clone(), self.node(child)?)));
-                Value::Object(filled.collect::<Result<Map<_, _>, _>>()?)
+                let mut filled = Map::new();
+                for (key, child) in members {
+                    path.push(Step::Key(key));
+                    filled.insert(key.clone(), self.node(child, path)?);
+                    path.pop();
+                }
+                Value::Object(filled)
             }
         })
     }
@@ -348,7 +362,7 @@ impl<'v, F: Fn(&Reference) -> Option<&'v Value>> Filler<'_, F> {
     }
 }
 
-fn at(path: &[Step<'_>], error: ParseError) -> DocumentError {
+fn at<E: std::fmt::Display>(path: &[Step<'_>], error: E) -> DocumentError<E> {
     DocumentError {
         path: path_text(path),
         error,

@@ -222,6 +222,11 @@ fn section_6_filling() {
         "mixed": "{{4",
     });
     assert_eq!(filled, Ok(expected));
-    let unresolved = parsed.fill(|_| None, &Sources::default());
-    assert_eq!(unresolved, Err(EvaluationError::Unresolved));
+    let unresolved = parsed.fill(|_| None, &Sources::default()).unwrap_err();
+    assert_eq!(unresolved.error, EvaluationError::Unresolved);
+    assert_eq!(unresolved.path, "{{ key }}");
+    let deep = json!({ "a": [1, { "b": "<{{ card | to_number }}>" }] });
+    let deep = Document::parse(Context::Detokenize, &deep).unwrap();
+    let wrong = deep.fill(|_| Some(&data), &Sources::default()).unwrap_err();
+    assert_eq!(wrong.path, "a[1].b");
 }

@@ -18,22 +18,25 @@ use crate::vault::Vault;
 /// Replaces every reference by what a read of its token would show.
 pub async fn detokenize(vault: &Vault, caller: &Caller, document: &Value) -> Result<Value, Error> {
     caller.require_somewhere(Permission::TokenRead)?;
-    let document = Document::parse(Context::Detokenize, document).map_err(|error| {
-        let path = match error.path.as_str() {
-            "" => "body",
-            path => path,
-        };
-        Error::Invalid(vec![Broken::new(path, error.to_string())])
-    })?;
+    let document = Document::parse(Context::Detokenize, document);
+    let document = document.map_err(|error| wrong(&error.path, &error))?;
     let limit = vault.config.quotas.detokenize;
     if document.references().len() > limit {
         let rule = format!("must hold at most {limit} expressions");
         return Err(Error::Invalid(vec![Broken::new("body", rule)]));
     }
     let values = load(vault, caller, document.references()).await?;
-    document
-        .fill(|reference| values.get(reference), &sources())
-        .map_err(|error| Error::Invalid(vec![Broken::new("body", error.to_string())]))
+    let filled = document.fill(|reference| values.get(reference), &sources());
+    filled.map_err(|error| wrong(&error.path, &error))
+}
+
+/// An expression that is wrong, or has no value, where it stands.
+fn wrong(path: &str, error: &impl ToString) -> Error {
+    let path = match path {
+        "" => "body",
+        path => path,
+    };
+    Error::Invalid(vec![Broken::new(path, error.to_string())])
 }
 
 /// Loads every token once; one that does not exist fails them all, and so does one that the caller

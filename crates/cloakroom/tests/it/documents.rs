@@ -1077,8 +1077,11 @@ async fn expressions_that_are_wrong_are_named_by_their_place() {
             "a",
         ),
         (json!(format!("{{{{ {id} | json: '$.a[*]' }}}}")), "body"),
-        (json!(format!("{{{{ {id} | to_number }}}}")), "body"),
-        (json!(format!("{{{{ {id} | to_string }}}}")), "body"),
+        (
+            json!({"a": [1, {"b": format!("{{{{ {id} | to_number }}}}")}]}),
+            "a[1].b",
+        ),
+        (json!([format!("<{{{{ {id} | to_string }}}}>")]), "[0]"),
     ];
     for (document, place) in cases {
         let answer = client.post("/detokenize", document.clone()).await;
