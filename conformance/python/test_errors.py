@@ -41,6 +41,21 @@ INVALID_TOKENS = {
     "no data": ({"type": "token"}, ["data"]),
     "data that is null": ({"type": "token", "data": None}, ["data"]),
     "an id that holds a slash": ({**TOKEN, "id": "not/allowed"}, ["id"]),
+    "an id that is an operation": ({**TOKEN, "id": "search"}, ["id"]),
+    "an id that is made of nothing": ({**TOKEN, "id": "{{ data.none }}"}, ["id"]),
+    "an index of nothing": (
+        {**TOKEN, "search_indexes": ["{{ data }}", "{{ data.none }}"]},
+        ["search_indexes[1]"],
+    ),
+    "an index of the security code": (
+        {**card(cvc="123"), "search_indexes": ["{{ data.cvc }}"]},
+        ["search_indexes[0]"],
+    ),
+    "eleven indexes": ({**TOKEN, "search_indexes": ["{{ data }}"] * 11}, ["search_indexes"]),
+    "a fingerprint of nothing": (
+        {**TOKEN, "fingerprint_expression": "{{ data.none }}"},
+        ["fingerprint_expression"],
+    ),
     "two containers": ({**TOKEN, "containers": ["/a/", "/b/"]}, ["containers"]),
     "no container in the list": ({**TOKEN, "containers": []}, ["containers"]),
     "a container without slashes": ({**TOKEN, "containers": ["pci"]}, ["containers[0]"]),

@@ -55,7 +55,7 @@ def main() -> int:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cases", type=int, default=20, help="random ones, per operation")
+    parser.add_argument("--cases", type=int, default=40, help="random ones, per operation")
     parser.add_argument("--seconds", type=int, default=300, help="stop and fail after this long")
     return parser.parse_args()
 

@@ -135,7 +135,7 @@ impl Effort {
         let (cases, seconds) = if self.is_long {
             (1_000, 3_600)
         } else {
-            (20, 300)
+            (40, 300)
         };
         [
             format!("--seed={}", self.seed),
