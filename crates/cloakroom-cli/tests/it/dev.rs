@@ -54,7 +54,12 @@ fn programs_get_one_json_line_a_working_vault_and_a_clean_end() {
         assert_eq!(found["data"]["number"], "4242424242424242");
         assert_eq!(found["tenant_id"], ready["tenant_id"]);
         let admin = format!("{}/readyz", ready["admin_url"].as_str().unwrap());
-        assert_eq!(client.get(admin).send().await.unwrap().status(), 200);
+        // Ready once its jobs have looked at everything, which takes a moment.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while client.get(&admin).send().await.unwrap().status() != 200 {
+            assert!(Instant::now() < deadline, "the node does not become ready");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     });
     assert!(
         ready["keys"]["management"]

@@ -40,7 +40,12 @@ fn a_node_answers_tells_its_health_and_ends_on_request() {
             (answer.status().as_u16(), answer.text().await.unwrap())
         };
         assert_eq!(get("/healthz").await.0, 200);
-        assert_eq!(get("/readyz").await.0, 200);
+        // Ready once its jobs have looked at everything, which takes a moment.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while get("/readyz").await.0 != 200 {
+            assert!(Instant::now() < deadline, "the node does not become ready");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
         let (_, metrics) = get("/metrics").await;
         let counted = r#"http_requests_total{method="POST",route="/tokens",status="201"} 1"#;
         assert!(metrics.contains(counted), "{metrics}");
