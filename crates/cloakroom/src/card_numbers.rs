@@ -5,12 +5,49 @@ const DIGITS_MAX: usize = 19;
 const DIGITS_MIN: usize = 13;
 const SEPARATORS_MAX: usize = 3;
 
+const UUID_LENGTH: usize = 36;
+const UUID_FIRST_GROUP: usize = 8;
+
 /// Whether text holds what looks like a card number, with or without separators.
 ///
 /// Used where card numbers must not be: better one harmless value refused than one card kept clear.
 /// Every run of neighbouring groups of digits is tried, so that an expiry or a security code beside
-/// a number does not hide it.
+/// a number does not hide it. UUIDs are left out: one in eight hundred would be taken for a card.
 pub(crate) fn holds_card_number(text: &str) -> bool {
+    let mut rest = text;
+    while let Some((before, after)) = split_at_uuid(rest) {
+        if digits_hold_card_number(before) {
+            return true;
+        }
+        rest = after;
+    }
+    digits_hold_card_number(rest)
+}
+
+/// What stands before and after the first UUID.
+fn split_at_uuid(text: &str) -> Option<(&str, &str)> {
+    let mut dashes = text.match_indices('-').map(|(dash, _)| dash);
+    dashes.find_map(|dash| {
+        let start = dash.checked_sub(UUID_FIRST_GROUP)?;
+        let end = start + UUID_LENGTH;
+        let is_alone = !text.get(..start)?.ends_with(char::is_alphanumeric)
+            && !text.get(end..)?.starts_with(char::is_alphanumeric);
+        (is_alone && is_uuid(&text[start..end])).then(|| (&text[..start], &text[end..]))
+    })
+}
+
+/// Whether text is a UUID without room for a card number: half of one is as long as a card number,
+/// so both halves must have a letter.
+fn is_uuid(text: &str) -> bool {
+    let is_shaped = text.bytes().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    });
+    let has_letter = |half: &str| half.contains(|c: char| c.is_ascii_alphabetic());
+    is_shaped && has_letter(&text[..18]) && has_letter(&text[19..])
+}
+
+fn digits_hold_card_number(text: &str) -> bool {
     let mut digits: Vec<u8> = Vec::new();
     let mut group_starts: Vec<usize> = Vec::new();
     let mut separators = SEPARATORS_MAX + 1;
@@ -117,6 +154,27 @@ mod tests {
             ("1234567890123452", false),
             ("2026-11-15 10:00:00", false),
             ("c06d0789-0a38-40be-b7cc-c28a718f76f1", false),
+            ("49b56700-4912-4733-8318-9e9a0e055286", false),
+            ("/49B56700-4912-4733-8318-9E9A0E055286/x", false),
+            ("x49b56700-4912-4733-8318-9e9a0e055286", true),
+            ("49b56700-4912-4733-8318-9e9a0e0552860", true),
+            ("49b56700-4912-4733-8318-9e9a0e05528g", true),
+            ("42424242-4242-4242-a234-56789abcdef0", true),
+            ("a2345678-9abc-def0-4242-424242424242", true),
+            ("42424242-4242-4242-4242-424242424242", true),
+            (
+                "49b56700-4912-4733-8318-9e9a0e055286 4242424242424242",
+                true,
+            ),
+            (
+                "4242424242424242 49b56700-4912-4733-8318-9e9a0e055286",
+                true,
+            ),
+            (
+                "4242-4242-4242-4242-49b56700-4912-4733-8318-9e9a0e055286",
+                true,
+            ),
+            ("é-é-é-é-é-é-é-é-é-é-é-é-é-é-é-é-é-é-é-é", false),
             ("42424242", false),
             ("", false),
         ];

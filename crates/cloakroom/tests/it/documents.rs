@@ -1166,6 +1166,8 @@ async fn names_of_all_kinds_are_found() {
         "john.doe@example.com",
         "käse: 20 €",
         "9EA0B7C7-FB9C-4D6A-8F7B-123456789ABC",
+        // Its digits look like a card number.
+        "49b56700-4912-4733-8318-9e9a0e055286",
         "-12",
         "'quoted'",
         "token",
