@@ -1,22 +1,45 @@
 //! Who is asking, and whether they may.
 
+use std::net::IpAddr;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use uuid::Uuid;
 
 use crate::access::{
-    ApplicationKind, Container, Grants, Permission, TenantKind, TenantSettings, Transform,
+    ApplicationKind, Container, Grants, Permission, Quotas, TenantKind, TenantSettings, Transform,
 };
 use crate::ids::TenantId;
 
-/// The application behind a request. Every verb takes one.
+/// The application behind a key, as it is remembered between requests.
 #[derive(Debug)]
-pub struct Caller {
+pub struct Holder {
     pub tenant: TenantId,
     pub tenant_kind: TenantKind,
     pub settings: TenantSettings,
+    pub quotas: Quotas,
     pub application: Uuid,
     pub application_kind: ApplicationKind,
     pub key: Uuid,
     pub grants: Grants,
+}
+
+/// One request of a holder. Every verb takes one.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    holder: Arc<Holder>,
+    /// What names the request in logs.
+    pub trace_id: Arc<str>,
+    /// Where it came from, if that is known.
+    pub origin: Option<IpAddr>,
+}
+
+impl Deref for Caller {
+    type Target = Holder;
+
+    fn deref(&self) -> &Holder {
+        &self.holder
+    }
 }
 
 /// The caller lacks a permission.
@@ -25,6 +48,16 @@ pub struct Caller {
 pub struct Denied(pub Permission);
 
 impl Caller {
+    pub fn new(holder: Arc<Holder>, trace_id: Arc<str>, origin: Option<IpAddr>) -> Self {
+        Self {
+            holder,
+            trace_id,
+            origin,
+        }
+    }
+}
+
+impl Holder {
     /// Requires a permission in a container, and tells how data may then appear.
     pub fn require(
         &self,

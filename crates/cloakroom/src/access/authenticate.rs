@@ -7,8 +7,8 @@ use moka::future::Cache;
 
 use super::row_mac::Authenticated as _;
 use super::store::{self, Credential};
-use super::{Error, Grants, KeyParts, TenantSettings};
-use crate::caller::Caller;
+use super::{Error, Grants, KeyParts, TenantQuotas, TenantSettings};
+use crate::caller::Holder;
 use crate::config;
 use crate::keys::ControlKey;
 use crate::storage;
@@ -17,10 +17,10 @@ use crate::vault::Vault;
 /// What the digest of a key is for.
 const SECRET: &str = "api-key.v1";
 
-/// Callers seen in the last seconds, by the digest of their key.
+/// Holders seen in the last seconds, by the digest of their key.
 ///
 /// Found by the whole key and not by its look-up part: a wrong secret is then as slow as an unknown
-/// key, and its time tells nothing. How long a caller is remembered bounds how long a deleted key
+/// key, and its time tells nothing. How long a holder is remembered bounds how long a deleted key
 /// still works on this node.
 pub struct Authenticator {
     known: Cache<[u8; 32], Known>,
@@ -29,7 +29,7 @@ pub struct Authenticator {
 
 #[derive(Clone)]
 struct Known {
-    caller: Arc<Caller>,
+    holder: Arc<Holder>,
     /// Counted from before the look-up: the row may have changed while it was on its way.
     until: Instant,
 }
@@ -55,14 +55,14 @@ impl Authenticator {
 }
 
 /// Finds out who is asking. Malformed text costs no look-up.
-pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Caller>, Error> {
+pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Holder>, Error> {
     let parts = KeyParts::parse(text).ok_or(Error::Unauthorized)?;
     let digest = secret_mac(vault.keys.control(), text);
     let known = &vault.authenticator.known;
     if let Some(known) = known.get(&digest).await
         && Instant::now() < known.until
     {
-        return Ok(known.caller);
+        return Ok(known.holder);
     }
     known.invalidate(&digest).await;
     // Equal look-ups at one moment share one statement and its outcome.
@@ -70,7 +70,7 @@ pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Caller>, Erro
         .try_get_with(digest, look_up(vault, &parts, text))
         .await
     {
-        Ok(known) => Ok(known.caller),
+        Ok(known) => Ok(known.holder),
         Err(nobody) => match &*nobody {
             Nobody::Unknown => Err(Error::Unauthorized),
             Nobody::Failed(error) => Err(error.clone().into()),
@@ -108,9 +108,9 @@ async fn look_up(vault: &Vault, parts: &KeyParts<'_>, text: &str) -> Result<Know
         report_altered(&credential);
         return Err(Nobody::Unknown);
     }
-    let caller = caller(credential).ok_or(Nobody::Unknown)?;
+    let holder = holder(vault, credential).ok_or(Nobody::Unknown)?;
     Ok(Known {
-        caller: Arc::new(caller),
+        holder: Arc::new(holder),
         until,
     })
 }
@@ -140,7 +140,7 @@ fn report_altered(credential: &Credential) {
     );
 }
 
-fn caller(credential: Credential) -> Option<Caller> {
+fn holder(vault: &Vault, credential: Credential) -> Option<Holder> {
     let Credential {
         key,
         application,
@@ -149,18 +149,20 @@ fn caller(credential: Credential) -> Option<Caller> {
     } = credential;
     let grants = serde_json::from_str::<Grants>(&application.grants).ok();
     let settings = TenantSettings::parse(&tenant.settings);
-    let (Some(grants), Some(settings)) = (grants, settings) else {
+    let quotas = TenantQuotas::parse(&tenant.quotas);
+    let (Some(grants), Some(settings), Some(quotas)) = (grants, settings, quotas) else {
         tracing::error!(
             error.kind = "unreadable_grants",
             application.id = %application.id,
-            "grants or settings cannot be read by this version; the application's keys are refused"
+            "grants, settings or quotas cannot be read by this version; the application's keys are refused"
         );
         return None;
     };
-    Some(Caller {
+    Some(Holder {
         tenant: tenant.id,
         tenant_kind: tenant.kind,
         settings,
+        quotas: quotas.or_default(&vault.config),
         application: application.id,
         application_kind: application.kind,
         key: key.id,

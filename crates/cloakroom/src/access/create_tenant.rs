@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::application::check_name;
-use super::row_mac::{Authenticated as _, TenantRow};
+use super::row_mac::{Authenticated as _, NO_QUOTAS, TenantRow};
 use super::{Error, NewTenant, Tenant, TenantKind, TenantSettings, store};
 use crate::config::Environment;
 use crate::ids::{self, TenantId};
@@ -30,6 +30,7 @@ pub async fn create_tenant(vault: &Vault, new: NewTenant) -> Result<Tenant, Erro
             name: new.name.clone(),
             kind: new.kind,
             settings: new.settings.to_text(),
+            quotas: NO_QUOTAS.to_owned(),
         };
         let row_mac = row.row_mac(vault.keys.control());
         let transaction = vault.db.begin().await?;

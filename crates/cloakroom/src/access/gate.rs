@@ -1,29 +1,38 @@
 //! The gate in front of every route that needs a key.
 
+use std::sync::Arc;
+
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName};
 
 use super::{Error, authenticate};
-use crate::api::ApiError;
-use crate::caller::Denied;
-use crate::telemetry::Actor;
+use crate::api::{ApiError, PeerAddr};
+use crate::caller::{Caller, Denied};
+use crate::telemetry::{Actor, TraceId};
 use crate::vault::Vault;
 
 const API_KEY: HeaderName = HeaderName::from_static("bt-api-key");
 
 /// Lets a request through with its caller attached, or answers 401.
 pub async fn require_key(State(vault): State<Vault>, mut request: Request, next: Next) -> Response {
-    let caller = match authenticate(&vault, offered_key(request.headers())).await {
-        Ok(caller) => caller,
+    let holder = match authenticate(&vault, offered_key(request.headers())).await {
+        Ok(holder) => holder,
         Err(error) => return ApiError::from(error).into_response(),
     };
     let actor = Actor {
-        tenant: caller.tenant.uuid,
-        application: caller.application,
-        key: caller.key,
+        tenant: holder.tenant.uuid,
+        application: holder.application,
+        key: holder.key,
     };
+    let trace_id = request.extensions().get::<TraceId>();
+    let trace_id = trace_id.map_or_else(|| "".into(), |id| id.0.clone());
+    let origin = request
+        .extensions()
+        .get::<PeerAddr>()
+        .map(|peer| peer.0.ip());
+    let caller = Arc::new(Caller::new(holder, trace_id, origin));
     request.extensions_mut().insert(caller);
     let mut response = next.run(request).await;
     response.extensions_mut().insert(actor);

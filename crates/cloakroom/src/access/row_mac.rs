@@ -33,19 +33,29 @@ pub(super) struct TenantRow {
     pub name: String,
     pub kind: TenantKind,
     pub settings: String,
+    /// Quotas of its own as the JSON text that is kept; [`NO_QUOTAS`] when it has none.
+    pub quotas: String,
 }
+
+/// A tenant for which the deployment's quotas hold.
+pub(crate) const NO_QUOTAS: &str = "{}";
 
 impl Authenticated for TenantRow {
     const DOMAIN: &'static str = "row.tenant.v1";
 
     fn parts(&self) -> Vec<Vec<u8>> {
-        vec![
+        let mut parts = vec![
             self.id.number.to_be_bytes().to_vec(),
             self.id.uuid.into_bytes().to_vec(),
             self.name.clone().into_bytes(),
             (self.kind as i16).to_be_bytes().to_vec(),
             self.settings.clone().into_bytes(),
-        ]
+        ];
+        // Tenants that are older than quotas have a digest without them.
+        if self.quotas != NO_QUOTAS {
+            parts.push(self.quotas.clone().into_bytes());
+        }
+        parts
     }
 }
 

@@ -51,6 +51,7 @@ impl Credential {
                 name: String::new(),
                 kind: TenantKind::Test,
                 settings: String::new(),
+                quotas: String::new(),
             },
             tenant_mac: mac,
         }
@@ -62,16 +63,16 @@ statements! {
         "select coalesce(max(tenant_id), 0) + 1
         from tenant";
     INSERT_TENANT: "access::insert_tenant" =
-        "insert into tenant (tenant_id, public_id, name, kind, settings, row_mac)
-        values ($1, $2, $3, $4, $5, $6)
+        "insert into tenant (tenant_id, public_id, name, kind, settings, quotas, row_mac)
+        values ($1, $2, $3, $4, $5, $6, $7)
         on conflict (tenant_id) do nothing
         returning created_at";
     FIND_TENANT: "access::find_tenant" =
-        "select tenant_id, public_id, name, kind, settings, row_mac, created_at
+        "select tenant_id, public_id, name, kind, settings, quotas, row_mac, created_at
         from tenant
         where public_id = $1";
     LIST_TENANTS: "access::list_tenants" =
-        "select tenant_id, public_id, name, kind, settings, row_mac, created_at
+        "select tenant_id, public_id, name, kind, settings, quotas, row_mac, created_at
         from tenant
         where tenant_id > $1
         order by tenant_id
@@ -115,7 +116,8 @@ statements! {
                key.expires_at, key.row_mac,
                application.name, application.kind, application.grants, application.expires_at,
                application.row_mac,
-               tenant.public_id, tenant.name, tenant.kind, tenant.settings, tenant.row_mac
+               tenant.public_id, tenant.name, tenant.kind, tenant.settings, tenant.quotas,
+               tenant.row_mac
         from application_key key
         join application
           on application.tenant_id = key.tenant_id
@@ -148,6 +150,7 @@ pub(super) async fn insert_tenant(
                 &tenant.name,
                 &kind,
                 &tenant.settings,
+                &tenant.quotas,
                 &row_mac,
             ],
         )
@@ -182,8 +185,9 @@ fn kept_tenant(row: &Row) -> Option<KeptTenant> {
         name: row.get(2),
         kind: TenantKind::from_number(row.get(3))?,
         settings: row.get(4),
+        quotas: row.get(5),
     };
-    Some((tenant, row.get(5), row.get(6)))
+    Some((tenant, row.get(6), row.get(7)))
 }
 
 pub(super) async fn insert_application(
@@ -332,7 +336,8 @@ fn credential(row: &Row) -> Option<Credential> {
             name: row.get(13),
             kind: TenantKind::from_number(row.get(14))?,
             settings: row.get(15),
+            quotas: row.get(16),
         },
-        tenant_mac: row.get(16),
+        tenant_mac: row.get(17),
     })
 }

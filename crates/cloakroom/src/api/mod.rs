@@ -9,6 +9,7 @@ mod json_limits;
 mod merge_patch;
 mod object;
 mod path;
+mod peer_addr;
 mod timestamp;
 
 pub use answer::{Answer, Deprecated};
@@ -19,4 +20,5 @@ pub use error::{ApiError, Problem};
 pub use merge_patch::merge_patch;
 pub use object::Object;
 pub use path::{PathId, encode_segment};
+pub use peer_addr::PeerAddr;
 pub use timestamp::{format_at_offset, format_utc};

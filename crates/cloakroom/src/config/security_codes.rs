@@ -22,8 +22,11 @@ section! {
 }
 
 impl SecurityCodes {
+    /// What a retention may be, whoever sets it.
+    pub const RETENTION: std::ops::RangeInclusive<Duration> = SHORTEST..=RETENTION_MAX;
+
     pub(super) fn check(&self, findings: &mut Vec<Finding>) {
-        if !(SHORTEST..=RETENTION_MAX).contains(&self.retention) {
+        if !Self::RETENTION.contains(&self.retention) {
             let message = "must be from 1s to 48h";
             findings.push(Finding::error("security_codes.retention", message));
         }

@@ -23,16 +23,16 @@ pub struct SealedCode {
     pub retention: Duration,
 }
 
-/// Seals the code of a token. It opens for this tenant and this token only.
+/// Seals the code of a token, to be kept for a time. It opens for this tenant and this token only.
 ///
 /// Goes on while Redis is away: this node can open the code, and others once Redis is back.
 pub async fn seal(
     vault: &Vault,
     tenant: TenantId,
     token_id: &Uuid,
-    code: &str,
+    code: (&str, Duration),
 ) -> Result<SealedCode, keys::Error> {
-    let retention = vault.config.security_codes.retention;
+    let (code, retention) = code;
     let key = sealing_key(vault, retention).await;
     let place = Place {
         environment: vault.keys.environment(),

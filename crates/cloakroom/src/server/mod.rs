@@ -31,7 +31,7 @@ use tokio_rustls::rustls::{self, ServerConfig, crypto::aws_lc_rs, version};
 use tower::Service as _;
 
 use self::strict_heads::StrictHeads;
-use crate::api::ApiError;
+use crate::api::{ApiError, PeerAddr};
 use crate::config::{Config, Http};
 
 /// Operators and their probes are few.
@@ -42,10 +42,6 @@ const STREAMS_MAX: u32 = 256;
 const PING_PERIOD: Duration = Duration::from_secs(20);
 /// How long to wait when the system has no room for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// The address that a connection came from. Found in the extensions of a request.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PeerAddr(pub SocketAddr);
 
 /// A listener that holds its address but does not answer yet.
 pub struct Server {

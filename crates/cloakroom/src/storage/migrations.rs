@@ -31,6 +31,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "security_codes",
         sql: include_str!("../../../../migrations/0004_security_codes.sql"),
     },
+    Migration {
+        number: 5,
+        name: "quotas",
+        sql: include_str!("../../../../migrations/0005_quotas.sql"),
+    },
 ];
 
 /// Migrations are found by number alone: an applied one is never edited.

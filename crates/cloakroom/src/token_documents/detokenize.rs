@@ -20,7 +20,7 @@ pub async fn detokenize(vault: &Vault, caller: &Caller, document: &Value) -> Res
     caller.require_somewhere(Permission::TokenRead)?;
     let document = Document::parse(Context::Detokenize, document);
     let document = document.map_err(|error| wrong(&error.path, &error))?;
-    let limit = vault.config.quotas.detokenize;
+    let limit = caller.quotas.detokenize_limit;
     if document.references().len() > limit {
         let rule = format!("must hold at most {limit} expressions");
         return Err(Error::Invalid(vec![Broken::new("body", rule)]));

@@ -36,7 +36,7 @@ pub async fn tokenize(
 ) -> Result<Tokenized, Error> {
     let mut finder = Finder {
         caller,
-        limit: vault.config.quotas.tokenize,
+        limit: caller.quotas.tokenize_limit,
         found: 0,
         drafts: Vec::new(),
         broken: Vec::new(),

@@ -408,8 +408,8 @@ pub(super) async fn code_change(
         SecurityCode::Absent => CodeChange::Stays,
         SecurityCode::Removed => CodeChange::Goes,
         SecurityCode::Given(code) => {
-            let sealed =
-                security_codes::seal(vault, caller.tenant, id.key(), code.expose()).await?;
+            let code = (code.expose().as_str(), caller.quotas.cvc_retention);
+            let sealed = security_codes::seal(vault, caller.tenant, id.key(), code).await?;
             CodeChange::Comes(sealed)
         }
     })

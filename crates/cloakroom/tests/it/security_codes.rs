@@ -85,6 +85,7 @@ impl Site {
     /// Keeps a code through a node, as the room of tokens does.
     async fn keep(&self, node: &Vault, code: &str) -> Uuid {
         let token = ids::new_uuid();
+        let code = (code, node.config.security_codes.retention);
         let sealed = security_codes::seal(node, self.tenant.id, &token, code)
             .await
             .unwrap();
@@ -173,7 +174,8 @@ async fn many_at_once_share_one_key_and_one_look_up() {
     let (tenant, token) = (site.tenant.id, ids::new_uuid());
     security_codes::tend(&other).await;
 
-    let sealed = futures(50, |_| security_codes::seal(node, tenant, &token, "123")).await;
+    let code = ("123", node.config.security_codes.retention);
+    let sealed = futures(50, |_| security_codes::seal(node, tenant, &token, code)).await;
     let sealed: Vec<_> = sealed.into_iter().map(Result::unwrap).collect();
     let keys = site.redis().keys().await;
     let opened = futures(50, |n| {
@@ -640,8 +642,9 @@ async fn what_sealing_and_reading_cost() {
     let (node, other) = (&site.first.vault, site.another_node().await);
     let (token, rounds) = (site.keep(node, "123").await, 2_000_u32);
     let (tenant, started) = (site.tenant.id, Instant::now());
+    let code = ("123", node.config.security_codes.retention);
     for _ in 0..rounds {
-        security_codes::seal(node, tenant, &token, "123")
+        security_codes::seal(node, tenant, &token, code)
             .await
             .unwrap();
     }
