@@ -51,11 +51,12 @@ impl Listeners {
                 stop.await;
                 readiness.drain();
             };
-            self.api.run(router::api(vault), stop).await;
+            self.api.run(router::api(vault.clone()), stop).await;
             drop(drained);
         };
         tokio::join!(api, admin);
         drop(jobs);
+        vault.audit.close().await;
         tokio::task::spawn_blocking(move || telemetry.shutdown()).await?;
         Ok(())
     }

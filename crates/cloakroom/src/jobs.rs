@@ -9,13 +9,15 @@ use uuid::Uuid;
 use crate::admin::Readiness;
 use crate::storage::{self, Connection};
 use crate::vault::Vault;
-use crate::{bins, ids, security_codes, tokens};
+use crate::{access, audit, bins, ids, security_codes, tokens};
 
 /// What must be right before this node takes requests.
 pub const CHECKS: &[&str] = &["database", "migrations", "clock", "bins"];
 
 const WATCH_PERIOD: Duration = Duration::from_secs(5);
 const TEND_PERIOD: Duration = Duration::from_secs(1);
+/// Days are removed long before their place is needed again, so an hour more or less is nothing.
+const RETAIN_PERIOD: Duration = Duration::from_secs(60 * 60);
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
 /// Longer than the period, so that the node that sweeps goes on; another takes over when it dies.
 const SWEEP_LEASE: Duration = Duration::from_secs(60);
@@ -31,6 +33,8 @@ pub fn start(vault: &Vault, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(watch(vault.clone(), readiness.clone()));
     jobs.spawn(tend_security_codes(vault.clone()));
     jobs.spawn(sweep(vault.clone()));
+    jobs.spawn(tend_audit(vault.clone()));
+    jobs.spawn(retain_logs(vault.clone()));
     jobs.spawn(refresh_bins(vault.clone(), readiness.clone()));
     jobs
 }
@@ -71,6 +75,46 @@ async fn tend_security_codes(vault: Vault) {
         ticks.tick().await;
         security_codes::tend(&vault).await;
     }
+}
+
+/// Writes down how far this node's records reach.
+async fn tend_audit(vault: Vault) {
+    let mut ticks = every(TEND_PERIOD);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = vault.audit.tend().await {
+            tracing::warn!(
+                job = "tend_audit",
+                error.kind = error.kind(),
+                "how far records reach could not be written down; the next attempt follows"
+            );
+        }
+    }
+}
+
+/// Removes days of records that nobody may see any more, on one node at a time.
+async fn retain_logs(vault: Vault) {
+    let node = ids::new_uuid();
+    let mut ticks = every(RETAIN_PERIOD);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = retain_once(&vault, node).await {
+            tracing::warn!(
+                job = "retain_logs",
+                error.kind = error.kind(),
+                "old records could not be removed; tenants do not see them"
+            );
+        }
+    }
+}
+
+/// One round of removing old days; `None` when another node does it.
+pub async fn retain_once(vault: &Vault, node: Uuid) -> Result<Option<usize>, storage::Error> {
+    if !storage::hold_lease(&vault.db, "retain_logs", node, SWEEP_LEASE).await? {
+        return Ok(None);
+    }
+    let shown = access::longest_log_retention(vault).await?;
+    Ok(Some(audit::retain(vault, shown).await?))
 }
 
 /// Removes what has expired, on one node at a time.

@@ -24,6 +24,8 @@ pub mod token_attributes;
 pub mod token_types;
 
 pub mod access;
+
+pub mod audit;
 pub mod keys;
 
 pub mod api;
@@ -41,6 +43,7 @@ pub use vault::Vault;
 pub fn statements() -> impl Iterator<Item = storage::Statement> {
     [
         keys::STATEMENTS,
+        audit::STATEMENTS,
         access::STATEMENTS,
         containers::STATEMENTS,
         security_codes::STATEMENTS,

@@ -7,6 +7,7 @@ use axum::extract::FromRef;
 
 use crate::access::Authenticator;
 use crate::api::BodyLimits;
+use crate::audit::Audit;
 use crate::bins::Bins;
 use crate::config::Config;
 use crate::containers::ContainerNumbers;
@@ -27,6 +28,7 @@ pub struct Parts {
     /// What nodes share, if there are several; it may be away at any time.
     pub redis: Option<Redis>,
     pub keys: Keyring,
+    pub audit: Audit,
     pub authenticator: Authenticator,
     pub container_numbers: ContainerNumbers,
     pub bins: Bins,
@@ -73,6 +75,7 @@ impl Vault {
         let environment = config.vault.environment.as_str();
         let keys = Keyring::load(&db, root, environment, &config.root_key).await?;
         Ok(Self(Arc::new(Parts {
+            audit: Audit::start(&config, &db, keys.audit()),
             authenticator: Authenticator::new(&config.access),
             container_numbers: ContainerNumbers::default(),
             bins: Bins::default(),

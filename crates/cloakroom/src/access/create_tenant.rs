@@ -1,13 +1,16 @@
 //! Making and finding tenants, for the operator.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 
 use super::application::check_name;
 use super::row_mac::{Authenticated as _, NO_QUOTAS, TenantRow};
-use super::{Error, NewTenant, Tenant, TenantKind, TenantSettings, store};
+use super::{Error, NewTenant, Tenant, TenantKind, TenantQuotas, TenantSettings, store};
 use crate::config::Environment;
 use crate::ids::{self, TenantId};
 use crate::keys::{self, ControlKey};
+use crate::storage;
 use crate::vault::Vault;
 
 /// How many times to try when tenants are made at the same moment.
@@ -89,4 +92,23 @@ fn genuine(control: &ControlKey, kept: store::KeptTenant) -> Option<Tenant> {
         settings: TenantSettings::parse(&row.settings)?,
         created_at,
     })
+}
+
+/// The longest time for which any tenant may see its records.
+pub async fn longest_log_retention(vault: &Vault) -> Result<Duration, storage::Error> {
+    const PAGE: i64 = 500;
+    let mut longest = vault.config.quotas.log_retention;
+    let mut after = 0;
+    loop {
+        let page = store::list_tenants(&vault.db, after, PAGE).await?;
+        let Some((last, ..)) = page.last() else {
+            return Ok(longest);
+        };
+        after = last.id.number;
+        let own = page
+            .iter()
+            .filter_map(|(tenant, ..)| TenantQuotas::parse(&tenant.quotas));
+        let own = own.map(|quotas| quotas.or_default(&vault.config).log_retention);
+        longest = own.fold(longest, Duration::max);
+    }
 }

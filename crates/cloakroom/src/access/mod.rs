@@ -22,7 +22,7 @@ pub use self::authenticate::{Authenticator, authenticate};
 pub use self::container::{Container, NotAContainer};
 pub use self::create_application::create_application;
 pub use self::create_key::{CreatedKey, create_key};
-pub use self::create_tenant::{create_tenant, find_tenant, list_tenants};
+pub use self::create_tenant::{create_tenant, find_tenant, list_tenants, longest_log_retention};
 pub use self::examine::{Examined, examine};
 pub use self::grants::{AccessRule, Grants, Transform};
 pub use self::permission::{ALL_PERMISSIONS, Permission, PermissionSet};

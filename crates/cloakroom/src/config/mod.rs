@@ -2,6 +2,7 @@
 
 mod access;
 mod admin;
+mod audit;
 mod database;
 mod deprecated;
 mod finding;
@@ -23,6 +24,7 @@ use ::config::{Environment as Variables, File, FileFormat, Map, Source as _, Val
 
 pub use self::access::Access;
 pub use self::admin::Admin;
+pub use self::audit::Audit;
 pub use self::database::Database;
 pub use self::deprecated::{Deprecated, Deprecation};
 pub use self::finding::{Finding, Severity};
@@ -50,6 +52,7 @@ pub struct Config {
     pub root_key: RootKey,
     pub access: Access,
     pub quotas: Quotas,
+    pub audit: Audit,
     pub deprecated: Deprecated,
     pub security_codes: SecurityCodes,
     pub log: Log,
@@ -104,6 +107,8 @@ impl Config {
         self.root_key.check(self.vault.environment, &mut findings);
         self.access.check(&mut findings);
         self.quotas.check(&mut findings);
+        let is_production = self.vault.environment == Environment::Production;
+        self.audit.check(is_production, &mut findings);
         self.security_codes.check(&mut findings);
         self.telemetry.check(&mut findings);
 
@@ -114,7 +119,7 @@ impl Config {
         }
         let is_plain_and_public =
             self.http.tls_cert_file.is_none() && !self.http.listen.ip().is_loopback();
-        if self.vault.environment == Environment::Production && is_plain_and_public {
+        if is_production && is_plain_and_public {
             let message = "serves production without TLS beyond this host; \
                            set http.tls_cert_file, or end TLS right in front of it";
             findings.push(Finding::warning("http.listen", message));
@@ -132,6 +137,7 @@ impl Config {
             root_key: RootKey::read(source),
             access: Access::read(source),
             quotas: Quotas::read(source),
+            audit: Audit::read(source),
             deprecated: Deprecated::read(source),
             security_codes: SecurityCodes::read(source),
             log: Log::read(source),

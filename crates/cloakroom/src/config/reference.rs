@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use super::section::{Description, Row, environment_name};
 use super::{
-    Access, Admin, Database, Deprecated, Http, Log, Quotas, Redis, RootKey, SecurityCodes,
+    Access, Admin, Audit, Database, Deprecated, Http, Log, Quotas, Redis, RootKey, SecurityCodes,
     Telemetry, Vault,
 };
 
-pub(super) fn sections() -> [Description; 12] {
+pub(super) fn sections() -> [Description; 13] {
     [
         Vault::describe(),
         Http::describe(),
@@ -18,6 +18,7 @@ pub(super) fn sections() -> [Description; 12] {
         RootKey::describe(),
         Access::describe(),
         Quotas::describe(),
+        Audit::describe(),
         Deprecated::describe(),
         SecurityCodes::describe(),
         Log::describe(),

@@ -1,16 +1,18 @@
-//! The keyring of a running node: the control key, and tenants' keys remembered for a bounded time.
+//! The keyring of a running node: the keys of the vault itself, and tenants' keys remembered for a bounded time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cloakroom_crypto::{
-    Control, Data, Key, Purpose, Sensitive, TenantKek, WrapContext, Wraps, random_bytes,
+    Authenticates, Data, Key, Purpose, RootKek, Sensitive, TenantKek, WrapContext, Wraps,
+    random_bytes,
 };
 use moka::Expiry;
 use moka::future::Cache;
 
+use super::mac_keys::MacKeys;
 use super::store::{self, KeyRow};
-use super::{ControlKey, Error, Record, RootKey, State, TenantKeys};
+use super::{AuditKey, ControlKey, Error, Record, RootKey, State, TenantKeys};
 use crate::config;
 use crate::ids::TenantId;
 use crate::storage::Db;
@@ -21,6 +23,7 @@ pub struct Keyring {
     root: RootKey,
     environment: Arc<str>,
     control: ControlKey,
+    audit: Arc<AuditKey>,
     /// Used without asking anyone. Requests that miss at the same moment share one look-up.
     fresh: Cache<i32, Arc<TenantKeys>>,
     /// Used only while the provider is away.
@@ -28,7 +31,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Loads the control key; tenants' keys follow when they are needed.
+    /// Loads the keys of the vault itself; tenants' keys follow when they are needed.
     pub async fn load(
         db: &Db,
         root: RootKey,
@@ -36,13 +39,15 @@ impl Keyring {
         config: &config::RootKey,
     ) -> Result<Self, Error> {
         check_environment(db, environment).await?;
-        let control = load_control(db, &root, environment).await?;
+        let control = load_system(db, &root, environment).await?;
+        let audit = Arc::new(load_system(db, &root, environment).await?);
         let capacity = config.cache_size as u64;
         Ok(Self {
             db: db.clone(),
             root,
             environment: environment.into(),
             control,
+            audit,
             fresh: Cache::builder()
                 .max_capacity(capacity)
                 .expire_after(Jittered(config.cache_ttl))
@@ -56,6 +61,10 @@ impl Keyring {
 
     pub fn control(&self) -> &ControlKey {
         &self.control
+    }
+
+    pub fn audit(&self) -> &Arc<AuditKey> {
+        &self.audit
     }
 
     pub fn root(&self) -> &RootKey {
@@ -185,10 +194,17 @@ impl Keyring {
     }
 }
 
-async fn load_control(db: &Db, root: &RootKey, environment: &str) -> Result<ControlKey, Error> {
+async fn load_system<P: Authenticates>(
+    db: &Db,
+    root: &RootKey,
+    environment: &str,
+) -> Result<MacKeys<P>, Error>
+where
+    RootKek: Wraps<P>,
+{
     let rows = store::list_system_keys(db).await?;
-    let mut versions: Vec<Key<Control>> = Vec::new();
-    for row in usable::<Control>(&rows) {
+    let mut versions: Vec<Key<P>> = Vec::new();
+    for row in usable::<P>(&rows) {
         let context = WrapContext {
             environment,
             tenant: None,
@@ -204,7 +220,7 @@ async fn load_control(db: &Db, root: &RootKey, environment: &str) -> Result<Cont
             Error::NotInitialized
         });
     }
-    Ok(ControlKey::new(versions))
+    Ok(MacKeys::new(versions))
 }
 
 /// Rows of one purpose in a state that may be used; the store lists active ones first.

@@ -4,18 +4,18 @@
 //! [`Keyring`], and authenticate rows through [`ControlKey`].
 
 mod api;
-mod control_key;
 mod create;
 mod examine;
 mod keyring;
+mod mac_keys;
 mod root_key;
 mod store;
 mod tenant_keys;
 
-pub use self::control_key::ControlKey;
 pub use self::create::{create_tenant_keys, initialize};
 pub use self::examine::{Examined, examine};
 pub use self::keyring::Keyring;
+pub use self::mac_keys::{AuditKey, ControlKey};
 pub use self::root_key::{RootKey, create_file};
 pub(crate) use self::store::STATEMENTS;
 pub use self::tenant_keys::{Record, TenantKeys};

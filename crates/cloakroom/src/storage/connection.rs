@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
+use futures_util::{Stream, TryStreamExt as _};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::task::AbortHandle;
 use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -175,6 +177,20 @@ impl Connection {
         params: Params<'_>,
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         self.client.query(prepared, params).await
+    }
+
+    /// Runs a statement whose rows come one by one, however many there are.
+    pub async fn stream(
+        &self,
+        statement: &Statement,
+        params: Params<'_>,
+    ) -> Result<impl Stream<Item = Result<Row, Error>> + use<>, Error> {
+        let name = statement.name;
+        let failed = move |error: tokio_postgres::Error| super::refusal(name, &error);
+        let prepared = self.prepare(statement).await.map_err(failed)?;
+        let params = params.iter().map(|param| *param as &dyn ToSql);
+        let rows = self.client.query_raw(&prepared, params).await;
+        Ok(rows.map_err(failed)?.map_err(failed))
     }
 
     /// Runs SQL text of our own making, for migrations and examinations.

@@ -36,6 +36,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "quotas",
         sql: include_str!("../../../../migrations/0005_quotas.sql"),
     },
+    Migration {
+        number: 6,
+        name: "log",
+        sql: include_str!("../../../../migrations/0006_log.sql"),
+    },
 ];
 
 /// Migrations are found by number alone: an applied one is never edited.
@@ -115,11 +120,25 @@ pub async fn check(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Lets a role that owns nothing read and write every table. The name must be a plain identifier.
+/// Lets a role that owns nothing read and write every table, except that nobody changes the record of
+/// what was done: its days are only added to, and emptied. The name must be a plain identifier.
 pub async fn grant(connection: &Connection, role: &str) -> Result<(), Error> {
     let sql = format!(
         "grant usage on schema public to {role};
-        grant select, insert, update, delete on all tables in schema public to {role}"
+        grant select, insert, update, delete on all tables in schema public to {role};
+        do $$
+        declare
+            part text;
+        begin
+            revoke update, delete on log from {role};
+            for part in
+                select inhrelid::regclass from pg_inherits where inhparent = 'log'::regclass
+            loop
+                execute format('revoke update, delete on %s from {role}', part);
+                execute format('grant truncate on %s to {role}', part);
+            end loop;
+        end
+        $$"
     );
     connection
         .run(&sql)

@@ -79,6 +79,11 @@ impl Error {
         }
     }
 
+    /// Whether a write that failed so certainly did not happen.
+    pub fn is_certain(&self) -> bool {
+        !matches!(self, Self::OutcomeUnknown(_))
+    }
+
     /// Whether the named unique constraint was hit.
     pub fn is_conflict(&self, constraint: &str) -> bool {
         matches!(self, Self::Refused { code, constraint: Some(hit), .. }
@@ -177,6 +182,18 @@ impl Db {
         let value = done.map_err(|_| Error::TooSlow("an examination"))??;
         in_flight.landed();
         Ok(value)
+    }
+
+    /// Empties the partition of a table at once, without looking at its rows.
+    pub async fn empty_partition(&self, table: &'static str, slot: i16) -> Result<(), Error> {
+        const NAME: &str = "an emptying of a partition";
+        let connection = self.connection().await?;
+        let in_flight = InFlight::new(&connection);
+        let sql = format!("truncate table only {table}_{slot}");
+        let answer = timeout(self.write_deadline, connection.run(&sql)).await;
+        settle(&connection, NAME, answer)?;
+        in_flight.landed();
+        Ok(())
     }
 
     async fn connection(&self) -> Result<Object<Connector>, Error> {

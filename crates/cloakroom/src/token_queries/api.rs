@@ -11,9 +11,13 @@ use utoipa_axum::routes;
 
 use super::list::Listed;
 use super::list_old::OldListed;
-use super::{Error, OldPage, Page, parameters, query};
+use super::page::SIZE_MAX;
+use super::{Error, Page, parameters, query};
 use crate::access::{Container, Permission};
-use crate::api::{Answer, ApiError, BaseUrl, Broken, Deprecated, JsonBody, Problem};
+use crate::api::{
+    Answer, ApiError, BaseUrl, Broken, Deprecated, JsonBody, NumberedPage, NumberedPageBody,
+    Problem,
+};
 use crate::caller::Caller;
 use crate::config::Deprecation;
 use crate::token_queries as queries;
@@ -146,7 +150,7 @@ async fn search_tokens(
          minimum = 0, maximum = 100),
     ),
     responses(
-        (status = 200, description = "A page of tokens.", body = OldPageBody<'_>,
+        (status = 200, description = "A page of tokens.", body = NumberedPageBody<TokenBody<'_>>,
          headers(("Deprecation" = String), ("Sunset" = String), ("Link" = String))),
         (status = 400, description = "A parameter breaks a rule.", body = Problem),
         (status = 401, description = "No valid key.", body = Problem),
@@ -166,7 +170,7 @@ async fn list_tokens_old(
     let read = parameters::read_old(query.as_deref().unwrap_or_default());
     let (filter, page) = read.map_err(ApiError::all_invalid)?;
     let listed = queries::list_old(&vault, &caller, &filter, page).await?;
-    let answer = Answer::ok(&OldPageBody::new(&caller, &listed, page))?;
+    let answer = Answer::ok(&numbered(&caller, &listed, page))?;
     Ok(answer.deprecated(OLD, &format!("{base_url}/v2/tokens")))
 }
 
@@ -184,7 +188,7 @@ async fn list_tokens_old(
         }))),
     )),
     responses(
-        (status = 200, description = "A page of tokens.", body = OldPageBody<'_>,
+        (status = 200, description = "A page of tokens.", body = NumberedPageBody<TokenBody<'_>>,
          headers(("Deprecation" = String), ("Sunset" = String), ("Link" = String))),
         (status = 400, description = "The query is not supported.", body = Problem),
         (status = 401, description = "No valid key.", body = Problem),
@@ -211,12 +215,15 @@ async fn search_tokens_old(
         query::parse_old(search.query.as_deref()).map_err(|rule| vec![rule]),
         &mut broken,
     );
-    let page = collect(OldPage::new(search.page, search.size), &mut broken);
+    let page = collect(
+        NumberedPage::new(search.page, search.size, SIZE_MAX),
+        &mut broken,
+    );
     let (Some(filter), Some(page)) = (filter, page) else {
         return Err(ApiError::all_invalid(broken));
     };
     let listed = queries::search_old(&vault, &caller, &filter, page).await?;
-    let answer = Answer::ok(&OldPageBody::new(&caller, &listed, page))?;
+    let answer = Answer::ok(&numbered(&caller, &listed, page))?;
     Ok(answer.deprecated(OLD, &format!("{base_url}/v2/tokens/search")))
 }
 
@@ -276,21 +283,6 @@ struct PaginationBody<'a> {
     next: Option<&'a str>,
 }
 
-/// A page of tokens, the older way.
-#[derive(Serialize, ToSchema)]
-struct OldPageBody<'a> {
-    pagination: OldPaginationBody,
-    data: Vec<TokenBody<'a>>,
-}
-
-#[derive(Serialize, ToSchema)]
-struct OldPaginationBody {
-    total_items: u64,
-    page_number: u32,
-    page_size: usize,
-    total_pages: u64,
-}
-
 impl<'a> PageBody<'a> {
     fn new(caller: &Caller, listed: &'a Listed) -> Self {
         Self {
@@ -303,21 +295,12 @@ impl<'a> PageBody<'a> {
     }
 }
 
-impl<'a> OldPageBody<'a> {
-    fn new(caller: &Caller, listed: &'a OldListed, page: OldPage) -> Self {
-        Self {
-            pagination: OldPaginationBody {
-                total_items: listed.total,
-                page_number: page.page,
-                page_size: page.size,
-                total_pages: match page.size {
-                    0 => 0,
-                    size => listed.total.div_ceil(size as u64),
-                },
-            },
-            data: bodies(caller, &listed.tokens),
-        }
-    }
+fn numbered<'a>(
+    caller: &Caller,
+    listed: &'a OldListed,
+    page: NumberedPage,
+) -> NumberedPageBody<TokenBody<'a>> {
+    NumberedPageBody::new(page, listed.total, bodies(caller, &listed.tokens))
 }
 
 fn bodies<'a>(caller: &Caller, tokens: &'a [crate::tokens::TokenView]) -> Vec<TokenBody<'a>> {

@@ -7,6 +7,7 @@ use super::store::{self, Below, Place, Range};
 use super::{Condition, Error, Filter, Page};
 use crate::access::{Container, Permission};
 use crate::api::Broken;
+use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::keys;
 use crate::token_types::TokenKind;
@@ -92,10 +93,17 @@ async fn page_of(
             })?)
         }
     };
-    Ok(Listed {
-        tokens: tokens::view_readable(vault, caller, rows, permission).await?,
-        next,
-    })
+    let tokens = tokens::view_readable(vault, caller, rows, permission).await?;
+    tokens::record_reads(vault, caller, operation(permission), &tokens).await?;
+    Ok(Listed { tokens, next })
+}
+
+/// What records call a list or a search.
+pub(super) fn operation(permission: Permission) -> Operation {
+    match permission {
+        Permission::TokenSearch => Operation::Search,
+        _ => Operation::Read,
+    }
 }
 
 /// Where the cursor points; one that was made for anything else is refused.

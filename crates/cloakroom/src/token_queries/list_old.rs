@@ -1,9 +1,10 @@
 //! Lists and searches of the first version: pages by number, newest first.
 
-use super::list::all_kinds;
+use super::list::{all_kinds, operation};
 use super::store::{self, OffsetPage, OldTerms, Reach};
-use super::{Error, OldFilter, OldPage};
+use super::{Error, OldFilter};
 use crate::access::Permission;
+use crate::api::NumberedPage;
 use crate::caller::Caller;
 use crate::token_attributes::TokenId;
 use crate::tokens::{self, TokenView, data_term, fold, folded_metadata_terms};
@@ -20,9 +21,9 @@ pub async fn list_old(
     vault: &Vault,
     caller: &Caller,
     filter: &OldFilter,
-    page: OldPage,
+    page: NumberedPage,
 ) -> Result<OldListed, Error> {
-    page_of(vault, caller, filter, (page, Permission::TokenRead)).await
+    listed(vault, caller, filter, (page, Permission::TokenRead)).await
 }
 
 /// Finds what the caller may search.
@@ -30,16 +31,27 @@ pub async fn search_old(
     vault: &Vault,
     caller: &Caller,
     filter: &OldFilter,
-    page: OldPage,
+    page: NumberedPage,
 ) -> Result<OldListed, Error> {
-    page_of(vault, caller, filter, (page, Permission::TokenSearch)).await
+    listed(vault, caller, filter, (page, Permission::TokenSearch)).await
+}
+
+async fn listed(
+    vault: &Vault,
+    caller: &Caller,
+    filter: &OldFilter,
+    asked: (NumberedPage, Permission),
+) -> Result<OldListed, Error> {
+    let listed = page_of(vault, caller, filter, asked).await?;
+    tokens::record_reads(vault, caller, operation(asked.1), &listed.tokens).await?;
+    Ok(listed)
 }
 
 async fn page_of(
     vault: &Vault,
     caller: &Caller,
     filter: &OldFilter,
-    asked: (OldPage, Permission),
+    asked: (NumberedPage, Permission),
 ) -> Result<OldListed, Error> {
     let (page, permission) = asked;
     let reach = caller.reach(permission)?;
@@ -50,10 +62,9 @@ async fn page_of(
         lows: reach.iter().map(|path| path.as_str().to_owned()).collect(),
         ends: reach.iter().map(crate::access::Container::end).collect(),
     };
-    let size = i64::try_from(page.size).unwrap_or(i64::MAX);
     let page = OffsetPage {
-        offset: i64::from(page.page - 1).saturating_mul(size),
-        size,
+        offset: page.offset(),
+        size: page.limit(),
     };
     let (db, tenant) = (&vault.db, caller.tenant);
     let (rows, total) = match terms_of(vault, caller, filter).await? {
@@ -93,7 +104,7 @@ async fn by_ids(
     vault: &Vault,
     caller: &Caller,
     what: (&[String], &OldFilter),
-    asked: (OldPage, Permission),
+    asked: (NumberedPage, Permission),
 ) -> Result<OldListed, Error> {
     let ((ids, filter), (page, permission)) = (what, asked);
     let ids: Vec<TokenId> = ids
@@ -107,8 +118,7 @@ async fn by_ids(
     });
     found.sort_by_key(|view| std::cmp::Reverse((view.token.created_at, *view.token.id.key())));
     let total = found.len() as u64;
-    let skipped = usize::try_from(page.page - 1).unwrap_or(usize::MAX);
-    let skipped = skipped.saturating_mul(page.size);
+    let skipped = usize::try_from(page.offset()).unwrap_or(usize::MAX);
     Ok(OldListed {
         tokens: found.into_iter().skip(skipped).take(page.size).collect(),
         total,

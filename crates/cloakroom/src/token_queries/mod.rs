@@ -14,7 +14,7 @@ pub use self::api::routes;
 pub use self::filter::{Condition, Filter, OldFilter};
 pub use self::list::{Listed, list, search};
 pub use self::list_old::{OldListed, list_old, search_old};
-pub use self::page::{OldPage, Page};
+pub use self::page::Page;
 pub(crate) use self::store::STATEMENTS;
 use crate::api::Broken;
 use crate::caller::Denied;

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use percent_encoding::percent_decode_str;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-use super::{Condition, Filter, OldFilter, OldPage, Page};
+use super::page::SIZE_MAX;
+use super::{Condition, Filter, OldFilter, Page};
 use crate::access::Container;
-use crate::api::Broken;
+use crate::api::{Broken, NumberedPage, Query};
 
 const IDS_MAX: usize = 100;
 /// No token has more entries, so a longer list could only find nothing.
@@ -21,90 +21,97 @@ pub fn read(query: &str) -> Result<(Filter, Page), Vec<Broken>> {
     let mut given = Given::decode(query);
     if given.has("id") {
         let rule = "is not supported here: ask for the token itself, at /tokens/{id}";
-        given.refuse("id", rule);
+        given.query.refuse("id", rule);
     }
-    let container = given.once("container").and_then(|path| {
+    let container = given.query.once("container").and_then(|path| {
         let container = Container::parse(&path).map_err(|rule| rule.to_string());
-        given.check("container", container)
+        given.query.check("container", container)
     });
     let condition = given.condition();
-    let size = given.number("size");
-    let page = Page::new(size, given.once("start"));
+    let size = given.query.number("size");
+    let page = Page::new(size, given.query.once("start"));
     let filter = Filter {
         container,
         condition,
     };
-    given.settle(filter, page)
+    given.query.settle(filter, page)
 }
 
 /// Reads the query string of the first version. Unknown parameters are ignored, and so is `start`.
-pub fn read_old(query: &str) -> Result<(OldFilter, OldPage), Vec<Broken>> {
+pub fn read_old(query: &str) -> Result<(OldFilter, NumberedPage), Vec<Broken>> {
     let mut given = Given::decode(query);
     let mut filter = OldFilter::default();
-    for id in given.all("id") {
+    for id in given.query.all("id") {
         let added = filter.add_id(id);
-        given.check("id", added);
+        given.query.check("id", added);
     }
     if filter.ids.as_ref().is_some_and(|ids| ids.len() > IDS_MAX) {
-        given.refuse("id", format!("must be given at most {IDS_MAX} times"));
+        given
+            .query
+            .refuse("id", format!("must be given at most {IDS_MAX} times"));
     }
     for (key, value) in std::mem::take(&mut given.metadata) {
         let added = filter.add_metadata(&key, &value);
-        given.check("metadata", added);
+        given.query.check("metadata", added);
         if filter.metadata.len() > METADATA_MAX {
-            given.refuse(
+            given.query.refuse(
                 "metadata",
                 format!("must have at most {METADATA_MAX} entries"),
             );
             break;
         }
     }
-    let page = OldPage::new(given.number("page"), given.number("size"));
-    given.settle(filter, page)
+    let page = NumberedPage::new(
+        given.query.number("page"),
+        given.query.number("size"),
+        SIZE_MAX,
+    );
+    given.query.settle(filter, page)
 }
 
-/// The decoded parameters, and what is wrong with them.
-#[derive(Default)]
+const KNOWN: [&str; 8] = [
+    "container",
+    "fingerprint",
+    "id",
+    "metadata",
+    "page",
+    "size",
+    "start",
+    "type",
+];
+
+/// The decoded parameters, metadata apart, and what is wrong with them.
 struct Given {
-    named: Vec<(String, String)>,
+    query: Query,
     metadata: Vec<(String, String)>,
-    broken: Vec<Broken>,
 }
 
 impl Given {
+    /// Metadata comes as `metadata.key=value`, `metadata[key]=value` and `metadata={"key":"value"}`.
     fn decode(query: &str) -> Self {
-        let mut given = Self::default();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = decode(name);
-            match (name, decode(value)) {
-                (Some(name), Some(value)) => given.add(name, value),
-                (name, _) => {
-                    let path = path_of(name.as_deref().unwrap_or_default());
-                    given.refuse(path, "must be percent-encoded UTF-8");
+        let mut query = Query::decode(Some(query), &KNOWN);
+        let mut metadata = Vec::new();
+        let is_metadata = |name: &str| {
+            let key = name.strip_prefix("metadata");
+            key.is_some_and(|key| key.is_empty() || key.starts_with(['.', '[']))
+        };
+        for (name, value) in query.take(is_metadata) {
+            let key = name.strip_prefix("metadata").unwrap_or_default();
+            if key.is_empty() {
+                match serde_json::from_str::<Entries>(&value) {
+                    Ok(Entries(entries)) => metadata.extend(entries),
+                    Err(_) => query.refuse("metadata", "must be a JSON object of strings"),
+                }
+            } else if let Some(key) = key.strip_prefix('.') {
+                metadata.push((key.to_owned(), value));
+            } else {
+                match key.strip_prefix('[').and_then(|key| key.strip_suffix(']')) {
+                    Some(key) => metadata.push((key.to_owned(), value)),
+                    None => query.refuse("metadata", "must have its key in brackets"),
                 }
             }
         }
-        given
-    }
-
-    /// Metadata comes as `metadata.key=value`, `metadata[key]=value` and `metadata={"key":"value"}`.
-    fn add(&mut self, name: String, value: String) {
-        if name == "metadata" {
-            match serde_json::from_str::<Entries>(&value) {
-                Ok(Entries(entries)) => self.metadata.extend(entries),
-                Err(_) => self.refuse("metadata", "must be a JSON object of strings"),
-            }
-        } else if let Some(key) = name.strip_prefix("metadata.") {
-            self.metadata.push((key.to_owned(), value));
-        } else if let Some(key) = name.strip_prefix("metadata[") {
-            match key.strip_suffix(']') {
-                Some(key) => self.metadata.push((key.to_owned(), value)),
-                None => self.refuse("metadata", "must have its key in brackets"),
-            }
-        } else {
-            self.named.push((name, value));
-        }
+        Self { query, metadata }
     }
 
     /// At most one of the conditions that exclude each other.
@@ -113,97 +120,30 @@ impl Given {
         let given: Vec<_> = conditions.into_iter().filter(|n| self.has(n)).collect();
         if given.len() > 1 {
             for name in given {
-                self.refuse(
+                self.query.refuse(
                     name,
                     "must be the only one of type, fingerprint and metadata",
                 );
             }
         }
         if self.metadata.len() > 1 {
-            self.refuse("metadata", "must be given at most once, with one key");
+            self.query
+                .refuse("metadata", "must be given at most once, with one key");
         }
-        let kind = self.once("type").map(|name| Condition::kind(&name));
-        let kind = kind.and_then(|kind| self.check("type", kind));
-        let fingerprint = self.once("fingerprint");
+        let kind = self.query.once("type").map(|name| Condition::kind(&name));
+        let kind = kind.and_then(|kind| self.query.check("type", kind));
+        let fingerprint = self.query.once("fingerprint");
         let fingerprint = fingerprint.map(|text| Condition::fingerprint(&text));
-        let fingerprint = fingerprint.and_then(|text| self.check("fingerprint", text));
+        let fingerprint = fingerprint.and_then(|text| self.query.check("fingerprint", text));
         let metadata = self.metadata.pop();
         let metadata = metadata.map(|(key, value)| Condition::metadata(key, value));
-        let metadata = metadata.and_then(|entry| self.check("metadata", entry));
+        let metadata = metadata.and_then(|entry| self.query.check("metadata", entry));
         kind.or(fingerprint).or(metadata)
     }
 
     fn has(&self, name: &str) -> bool {
         let is_metadata = name == "metadata" && !self.metadata.is_empty();
-        is_metadata || self.named.iter().any(|(given, _)| given == name)
-    }
-
-    fn all(&mut self, name: &str) -> Vec<String> {
-        let named = self.named.extract_if(.., |(given, _)| given == name);
-        named.map(|(_, value)| value).collect()
-    }
-
-    fn once(&mut self, name: &str) -> Option<String> {
-        let mut values = self.all(name);
-        if values.len() > 1 {
-            self.refuse(name, "must be given at most once");
-        }
-        values.pop()
-    }
-
-    /// What is no number is as wrong as one that is out of every range.
-    fn number(&mut self, name: &str) -> Option<i64> {
-        self.once(name).map(|text| text.parse().unwrap_or(i64::MIN))
-    }
-
-    fn check<T>(&mut self, name: &str, result: Result<T, String>) -> Option<T> {
-        result.map_err(|rule| self.refuse(name, rule)).ok()
-    }
-
-    /// Says each thing once, however often it is wrong.
-    fn refuse(&mut self, name: &str, rule: impl Into<String>) {
-        let broken = Broken::new(name, rule);
-        if !self.broken.contains(&broken) {
-            self.broken.push(broken);
-        }
-    }
-
-    fn settle<F, P>(
-        mut self,
-        filter: F,
-        page: Result<P, Vec<Broken>>,
-    ) -> Result<(F, P), Vec<Broken>> {
-        match page {
-            Ok(page) if self.broken.is_empty() => return Ok((filter, page)),
-            Ok(_) => {}
-            Err(broken) => self.broken.extend(broken),
-        }
-        Err(self.broken)
-    }
-}
-
-/// `+` and `%20` are both spaces.
-fn decode(text: &str) -> Option<String> {
-    let text = text.replace('+', " ");
-    let decoded = percent_decode_str(&text).decode_utf8().ok()?;
-    Some(decoded.into_owned())
-}
-
-/// What a failure is keyed by: never a name that the client made up, nor a key of its metadata.
-fn path_of(name: &str) -> &'static str {
-    const KNOWN: [&str; 7] = [
-        "container",
-        "fingerprint",
-        "id",
-        "page",
-        "size",
-        "start",
-        "type",
-    ];
-    match KNOWN.into_iter().find(|known| *known == name) {
-        Some(known) => known,
-        None if name.starts_with("metadata") => "metadata",
-        None => "query",
+        is_metadata || self.query.has(name)
     }
 }
 

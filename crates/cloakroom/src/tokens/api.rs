@@ -471,6 +471,7 @@ impl From<Error> for ApiError {
             Error::Contended => {
                 Self::conflict("Others changed the same token at the same moment; try again.")
             }
+            Error::Unrecorded(error) => error.into(),
             Error::Keys(error) => error.into(),
             Error::Storage(error) => error.into(),
         }

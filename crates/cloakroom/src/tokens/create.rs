@@ -5,12 +5,15 @@ use serde_json::Value;
 
 use super::content::Content;
 use super::digest::Digests;
+use super::find::record_reads;
 use super::store::{self, CodeChange, Outcome, Values, Write};
+use super::token::entry;
 use super::update::{Rewriting, merged, past_expiry};
 use super::view::{Opened, Shown, Visible, open, view_met};
 use super::{Error, NewToken, Placed, Token, TokenView};
 use crate::access::{DeduplicationBehavior, Permission, Transform};
 use crate::api::Broken;
+use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::keys::TenantKeys;
 use crate::token_attributes::{self as attributes, NewId, TokenId, keep};
@@ -70,7 +73,7 @@ pub(crate) async fn create_all(
             planned.push(plan.map_err(|error| error.within(&draft.place))?);
         }
         let (positions, writes) = take_writes(&mut planned);
-        match store::write(&vault.db, caller.tenant, &writes).await? {
+        match store::write(vault, caller.tenant, &writes).await? {
             Outcome::Written(times) => return Ok(finish(planned, times)),
             Outcome::Outrun => {
                 for (draft, plan) in drafts.iter().zip(&planned) {
@@ -205,6 +208,8 @@ impl Creating<'_> {
         let behavior = self.caller.settings.token_deduplication_behavior;
         if behavior == DeduplicationBehavior::ReadExisting {
             let view = Box::new(view_met(self.vault, self.caller, opened).await?);
+            let read = std::slice::from_ref(&*view);
+            record_reads(self.vault, self.caller, Operation::Read, read).await?;
             return Ok(Planned::Met { view, claim });
         }
         let content = merged(&opened, &draft.content, self.caller)?;
@@ -224,6 +229,7 @@ impl Creating<'_> {
             digests,
             code: &draft.code,
             claims,
+            shown: shown.as_ref(),
         };
         let (write, token) = rewriting.write(self.vault, self.caller, self.keys).await?;
         Ok(Planned::Written {
@@ -267,6 +273,12 @@ impl Creating<'_> {
             by: self.caller.application,
             code: code_change(self.vault, self.caller, &id, &draft.code).await?,
             claims: claim.is_some(),
+            entry: entry(
+                self.caller,
+                Operation::Create,
+                (&id, content.kind),
+                Some(&shown),
+            ),
         };
         let token = Token {
             id,
@@ -343,7 +355,7 @@ impl Creating<'_> {
         };
         let (db, tenant, key) = (&self.vault.db, self.caller.tenant, token.id.key());
         if store::is_expired(db, tenant, key).await? {
-            store::sweep_one(db, tenant, key).await?;
+            store::sweep_one(self.vault, tenant, key).await?;
             return Ok(());
         }
         if token.modified_by.is_some() || draft.id.is_chance() {

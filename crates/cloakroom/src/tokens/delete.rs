@@ -1,9 +1,12 @@
 //! Deleting a token for good.
 
+use super::token::entry;
 use super::{Error, store};
 use crate::access::Permission;
+use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::token_attributes::TokenId;
+use crate::token_types::TokenKind;
 use crate::vault::Vault;
 use crate::{containers, keys};
 
@@ -18,14 +21,16 @@ pub async fn delete(vault: &Vault, caller: &Caller, id: &str) -> Result<(), Erro
     caller.require_somewhere(Permission::TokenDelete)?;
     let id = TokenId::of(caller.tenant, id);
     for _ in 0..ATTEMPTS {
-        let number = store::find_container_number(&vault.db, caller.tenant, &id)
+        let (number, kind) = store::find_place(&vault.db, caller.tenant, &id)
             .await?
             .ok_or(Error::NotFound)?;
+        let kind = TokenKind::from_number(kind).ok_or(keys::Error::Integrity)?;
         let container = containers::container_of(vault, caller.tenant, number)
             .await?
             .ok_or(keys::Error::Integrity)?;
         caller.require(Permission::TokenDelete, &container)?;
-        if store::delete(&vault.db, caller.tenant, &id, (number, &container)).await? {
+        let entry = entry(caller, Operation::Delete, (&id, kind), None);
+        if store::delete(vault, caller.tenant, &id, (number, &container), entry).await? {
             return Ok(());
         }
     }

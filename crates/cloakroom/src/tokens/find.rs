@@ -1,7 +1,9 @@
 //! Finding a token and showing it as the caller may see it.
 
+use super::token::entry;
 use super::{Error, TokenView, store, view};
 use crate::access::Permission;
+use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::token_attributes::TokenId;
 use crate::vault::Vault;
@@ -11,7 +13,23 @@ pub async fn find(vault: &Vault, caller: &Caller, id: &str) -> Result<TokenView,
     caller.require_somewhere(Permission::TokenRead)?;
     let id = TokenId::of(caller.tenant, id);
     let opened = view::open_named(vault, caller, &id).await?;
-    view::view(vault, caller, opened, Permission::TokenRead).await
+    let view = view::view(vault, caller, opened, Permission::TokenRead).await?;
+    record_reads(vault, caller, Operation::Read, std::slice::from_ref(&view)).await?;
+    Ok(view)
+}
+
+/// Records that the caller gets to see these. What is revealed must not be answered before.
+pub(crate) async fn record_reads(
+    vault: &Vault,
+    caller: &Caller,
+    operation: Operation,
+    views: &[TokenView],
+) -> Result<(), Error> {
+    let entries = views.iter().map(|view| {
+        let token = (&view.token.id, view.token.kind);
+        entry(caller, operation, token, view.shown.as_ref())
+    });
+    Ok(vault.audit.read(entries.collect()).await?)
 }
 
 /// All of several tokens, in no order, or the ids among them that name none.
@@ -39,10 +57,11 @@ pub(crate) async fn find_all(
     for opened in found {
         views.push(view::view(vault, caller, opened, Permission::TokenRead).await?);
     }
+    record_reads(vault, caller, Operation::Read, &views).await?;
     Ok(FoundAll::All(views))
 }
 
-/// Finds those of several tokens that the caller may see, in no order.
+/// Finds those of several tokens that the caller may see, in no order. Whoever shows them records it.
 pub(crate) async fn find_readable(
     vault: &Vault,
     caller: &Caller,

@@ -22,7 +22,7 @@ pub(crate) use self::digest::{
     Term, data_term, fingerprint_term, fold, folded_metadata_terms, metadata_term,
 };
 pub use self::find::find;
-pub(crate) use self::find::{FoundAll, find_all, find_readable};
+pub(crate) use self::find::{FoundAll, find_all, find_readable, record_reads};
 pub(crate) use self::store::{
     EXPIRED_STATEMENTS, STATEMENTS, TokenRow, WRITE_STATEMENTS, token_columns,
 };
@@ -35,7 +35,7 @@ pub use self::view::{Details, Shown, TokenView};
 use crate::access::DeduplicationBehavior;
 use crate::api::Broken;
 use crate::caller::Denied;
-use crate::{keys, storage};
+use crate::{audit, keys, storage};
 
 /// What became of a token that was asked for.
 #[derive(Clone)]
@@ -57,6 +57,8 @@ pub enum Error {
     IdTaken,
     #[error("others changed the same tokens at the same moment, again and again")]
     Contended,
+    #[error(transparent)]
+    Unrecorded(#[from] audit::Unrecorded),
     #[error(transparent)]
     Keys(#[from] keys::Error),
     #[error(transparent)]

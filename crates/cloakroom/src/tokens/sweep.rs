@@ -12,7 +12,7 @@ const BATCH: i64 = 1_000;
 pub async fn sweep(vault: &Vault) -> Result<u64, storage::Error> {
     let mut removed = 0;
     loop {
-        let batch = store::sweep(&vault.db, BATCH).await?;
+        let batch = store::sweep(vault, BATCH).await?;
         removed += batch;
         if batch < BATCH.unsigned_abs() {
             return Ok(removed);

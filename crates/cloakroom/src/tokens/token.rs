@@ -7,7 +7,10 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::content::{shown_mask, shown_search_indexes};
-use crate::access::Container;
+use super::view::Shown;
+use crate::access::{Container, Transform};
+use crate::audit::{EntityKind, Entry, Operation, Outcome};
+use crate::caller::Caller;
 use crate::keys::Record;
 use crate::token_attributes::{Expiry, Privacy, TokenId};
 use crate::token_types::TokenKind;
@@ -49,6 +52,32 @@ pub struct Token {
     pub created_at: Timestamp,
     pub modified_by: Option<Uuid>,
     pub modified_at: Option<Timestamp>,
+}
+
+/// What records call a token of this type.
+pub(super) fn entity_kind(kind: TokenKind) -> EntityKind {
+    match kind {
+        TokenKind::Card => EntityKind::Card,
+        TokenKind::Bank => EntityKind::Bank,
+        _ => EntityKind::Token,
+    }
+}
+
+/// What is recorded of something that a caller does to a token.
+pub(super) fn entry(
+    caller: &Caller,
+    operation: Operation,
+    token: (&TokenId, TokenKind),
+    shown: Option<&Shown>,
+) -> Entry {
+    let (id, kind) = token;
+    let entry = Entry::of(caller, operation, entity_kind(kind), id.text());
+    entry.with_outcome(match shown.map(|shown| shown.transform) {
+        None => Outcome::Done,
+        Some(Transform::Redact) => Outcome::Redacted,
+        Some(Transform::Mask) => Outcome::Masked,
+        Some(Transform::Reveal) => Outcome::Revealed,
+    })
 }
 
 /// The plaintext of a token's data, as JSON.

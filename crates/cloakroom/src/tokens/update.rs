@@ -7,11 +7,14 @@ use serde_json::{Map, Value};
 use super::content::{Content, shown_mask};
 use super::create::code_change;
 use super::digest::Digests;
+use super::find::record_reads;
 use super::store::{self, Before, Outcome, Values, Write};
-use super::view::{Opened, Visible, find_code, open, open_named, view_met};
+use super::token::entry;
+use super::view::{Opened, Shown, Visible, find_code, open, open_named, view_met};
 use super::{Error, Placed, Token, TokenView};
 use crate::access::{Container, DeduplicationBehavior, Permission};
 use crate::api::{Broken, merge_patch};
+use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::containers;
 use crate::keys::{self, TenantKeys};
@@ -155,9 +158,10 @@ async fn merge(
             digests,
             code: &code,
             claims: claim.is_some(),
+            shown: Some(&shown),
         };
         let (write, mut token) = rewriting.write(vault, caller, &keys).await?;
-        match store::write(&vault.db, caller.tenant, &[write]).await? {
+        match store::write(vault, caller.tenant, &[write]).await? {
             Outcome::Refused(_) => refused_version = Some(opened.token.row_version),
             Outcome::Outrun => {}
             Outcome::Written(times) => {
@@ -189,8 +193,10 @@ async fn met(
     let equal = store::find_equal(db, tenant, fingerprint, container, own.key()).await?;
     let Some(row) = equal else { return Ok(None) };
     let other = open(vault, caller, row).await?;
+    let view = view_met(vault, caller, other).await?;
+    record_reads(vault, caller, Operation::Read, std::slice::from_ref(&view)).await?;
     Ok(Some(Placed {
-        view: view_met(vault, caller, other).await?,
+        view,
         deduplication: Some(DeduplicationBehavior::ReadExisting),
     }))
 }
@@ -312,6 +318,8 @@ pub(super) struct Rewriting<'a> {
     pub digests: Digests,
     pub code: &'a SecurityCode,
     pub claims: bool,
+    /// What its caller gets to see of it.
+    pub shown: Option<&'a Shown>,
 }
 
 impl Rewriting<'_> {
@@ -350,6 +358,12 @@ impl Rewriting<'_> {
             by: caller.application,
             code: code_change(vault, caller, &old.id, self.code).await?,
             claims: self.claims,
+            entry: entry(
+                caller,
+                Operation::Update,
+                (&old.id, content.kind),
+                self.shown,
+            ),
         };
         let before = Before {
             row_version: old.row_version,

@@ -30,6 +30,8 @@ pub struct Shown {
     /// Absent when redacted.
     pub data: Option<Box<RawValue>>,
     pub details: Details,
+    /// How the data came to look so.
+    pub transform: Transform,
 }
 
 /// What a token of some types shows of itself whatever the transform.
@@ -218,6 +220,7 @@ impl Visible<'_> {
         Ok(Shown {
             data: data.map_err(|_| keys::Error::Integrity)?,
             details: self.details(vault, caller, &value),
+            transform,
         })
     }
 

@@ -69,6 +69,12 @@ pub(crate) const DOORS: &[(Method, &str, Needs)] = &[
         "/detokenize",
         Needs::Permission(Permission::TokenRead),
     ),
+    (Method::GET, "/logs", Needs::Permission(Permission::LogRead)),
+    (
+        Method::GET,
+        "/logs/entity-types",
+        Needs::Permission(Permission::LogRead),
+    ),
 ];
 
 /// A stranger, and the answer that awaits them at every door that needs a permission.
@@ -145,12 +151,23 @@ async fn each_door_opens_to_its_own_permission_and_to_no_other() {
         TokenSearch,
         TokenUpdate,
     ];
+    let managing = [Permission::LogRead, Permission::TenantRead];
 
     for (method, path, needs) in DOORS {
         let Needs::Permission(needed) = needs else {
             continue;
         };
-        let others: Vec<Permission> = all.into_iter().filter(|other| other != needed).collect();
+        let kind = *needed.kinds().last().unwrap();
+        let all = if kind == ApplicationKind::Management {
+            &managing[..]
+        } else {
+            &all[..]
+        };
+        let others = all
+            .iter()
+            .copied()
+            .filter(|other| other != needed)
+            .collect();
         for (held, is_welcome) in [(vec![*needed], true), (others, false)] {
             let new = json!({"type": "token", "data": "x"});
             let id = creator.post("/tokens", new.clone()).await.id();
@@ -161,7 +178,8 @@ async fn each_door_opens_to_its_own_permission_and_to_no_other() {
                 (&Method::PATCH, _) => ("application/merge-patch+json", json!({})),
                 _ => ("application/json", json!({})),
             };
-            let client = vault.client(&tenant, grants(&held)).await;
+            let holder = vault.holder(&tenant, kind, grants(&held)).await;
+            let client = vault.client_with(Some(&holder.key));
             let request = client.request(method.clone(), &path.replace("{id}", &id));
             let request = request.header("content-type", media).body(body.to_string());
             let answer = client.send(request).await;

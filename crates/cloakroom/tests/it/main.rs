@@ -20,6 +20,7 @@ mod ids;
 mod isolation;
 mod keys;
 mod lists;
+mod logs;
 mod searches;
 mod security_codes;
 mod storage;

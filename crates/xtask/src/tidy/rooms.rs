@@ -5,14 +5,21 @@ use std::path::{Component, Path};
 pub(super) const SOURCE: &str = "crates/cloakroom/src";
 
 /// From top to bottom: a row may use the rows below it, never one above.
-pub(super) const LAYERS: [&[&str]; 10] = [
+pub(super) const LAYERS: [&[&str]; 11] = [
     &["server", "router", "jobs", "admin", "openapi", "doctor"],
     &["proxy", "reactors", "threeds", "webhooks"],
-    &["token_intents"],
-    &["token_queries", "token_documents"],
+    &["token_queries", "token_documents", "reports"],
     &["tokens"],
+    &["token_intents"],
     &["token_attributes"],
-    &["token_types", "bins", "security_codes", "containers"],
+    &[
+        "token_types",
+        "bins",
+        "security_codes",
+        "containers",
+        "client_encryption",
+    ],
+    &["applications", "tenants", "members", "sessions"],
     &["access", "rate_limits", "idempotency"],
     &["events", "audit", "formulas", "keys"],
     &[

@@ -4,8 +4,12 @@ use cloakroom_crypto::Fingerprint;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use super::super::token::entity_kind;
+use crate::audit::{self, EntityKind, Entry, Operation};
 use crate::ids::TenantId;
-use crate::storage::{Db, Error, Params, statements};
+use crate::storage::{Db, Error, Params, Statement, statements};
+use crate::token_types::TokenKind;
+use crate::vault::Vault;
 
 /// Removes the tokens that `due` names, with everything that belongs to them.
 ///
@@ -22,8 +26,9 @@ macro_rules! remove {
             using due
             where token.tenant_id = due.tenant_id
               and token.token_id = due.token_id
-            returning token.tenant_id, token.token_id, token.container_id, token.path,
-                      token.created_at, token.fingerprint, token.terms
+            returning token.tenant_id, token.token_id, token.alias, token.kind,
+                      token.container_id, token.path, token.created_at, token.fingerprint,
+                      token.terms
         ), forgotten as (
             delete from term
             using gone
@@ -46,7 +51,7 @@ macro_rules! remove {
             where security_code.tenant_id = gone.tenant_id
               and security_code.token_id = gone.token_id
         )
-        select count(*)
+        select tenant_id, token_id, alias, kind
         from gone"
         )
     };
@@ -123,18 +128,31 @@ pub(crate) async fn find_expired_claimant(
 }
 
 /// Removes one expired token that is in somebody's way.
-pub(crate) async fn sweep_one(db: &Db, tenant: TenantId, key: &Uuid) -> Result<u64, Error> {
-    Ok(removed(
-        &db.write(&SWEEP_ONE, &[&tenant.number, key]).await?,
-    ))
+pub(crate) async fn sweep_one(vault: &Vault, tenant: TenantId, key: &Uuid) -> Result<u64, Error> {
+    remove(vault, &SWEEP_ONE, &[&tenant.number, key]).await
 }
 
 /// Removes up to `limit` expired tokens of all tenants.
-pub(crate) async fn sweep(db: &Db, limit: i64) -> Result<u64, Error> {
-    Ok(removed(&db.write(&SWEEP, &[&limit]).await?))
+pub(crate) async fn sweep(vault: &Vault, limit: i64) -> Result<u64, Error> {
+    remove(vault, &SWEEP, &[&limit]).await
 }
 
-fn removed(rows: &[Row]) -> u64 {
-    let count: i64 = rows.first().map_or(0, |row| row.get(0));
-    count.unsigned_abs()
+/// Removes and records, together.
+async fn remove(vault: &Vault, statement: &Statement, params: Params<'_>) -> Result<u64, Error> {
+    let recorded = audit::begin(vault).await?;
+    let rows = recorded.run(statement, params).await?;
+    if rows.is_empty() {
+        recorded.roll_back().await;
+        return Ok(0);
+    }
+    let entries: Vec<Entry> = rows.iter().map(entry).collect();
+    recorded.commit(&entries).await?;
+    Ok(rows.len() as u64)
+}
+
+fn entry(row: &Row) -> Entry {
+    let (key, alias): (Uuid, Option<String>) = (row.get(1), row.get(2));
+    let id = alias.unwrap_or_else(|| key.to_string());
+    let kind = TokenKind::from_number(row.get(3)).map_or(EntityKind::Token, entity_kind);
+    Entry::by_system(row.get(0), Operation::Expire, kind, id)
 }

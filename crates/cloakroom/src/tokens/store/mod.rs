@@ -67,8 +67,8 @@ statements! {
           and token_id = any($2)
           and (expires_at is null or expires_at > now())"
     );
-    FIND_CONTAINER_NUMBER: "tokens::find_container_number" =
-        "select container_id, alias
+    FIND_PLACE: "tokens::find_place" =
+        "select container_id, alias, kind
         from token
         where tenant_id = $1
           and token_id = $2
@@ -117,17 +117,17 @@ pub(super) async fn find_all(
     Ok(rows.iter().map(TokenRow::read).collect())
 }
 
-/// Finds the container of a token that has not expired.
-pub(super) async fn find_container_number(
+/// Finds the container and the type of a token that has not expired.
+pub(super) async fn find_place(
     db: &Db,
     tenant: TenantId,
     id: &TokenId,
-) -> Result<Option<i32>, Error> {
+) -> Result<Option<(i32, i16)>, Error> {
     let row = db
-        .read_optional(&FIND_CONTAINER_NUMBER, &[&tenant.number, &id.key()])
+        .read_optional(&FIND_PLACE, &[&tenant.number, &id.key()])
         .await?;
     let row = row.filter(|row| row.get::<_, Option<&str>>(1) == id.alias());
-    Ok(row.map(|row| row.get(0)))
+    Ok(row.map(|row| (row.get(0), row.get(2))))
 }
 
 /// Finds the oldest other token with this fingerprint in this container.

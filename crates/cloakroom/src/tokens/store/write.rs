@@ -8,11 +8,13 @@ use uuid::Uuid;
 use super::super::digest::Term;
 use super::expired::{find_expired_claimant, sweep_one};
 use crate::access::Container;
+use crate::audit::{Entry, Pen, logged};
 use crate::ids::TenantId;
 use crate::security_codes::SealedCode;
 use crate::storage::{Db, Error, Params, Statement, Transaction, statements};
 use crate::token_attributes::{Expiry, TokenId};
 use crate::token_types::TokenKind;
+use crate::vault::Vault;
 
 /// What a token is kept as, whether it is new or changed.
 pub(crate) struct Values {
@@ -33,6 +35,8 @@ pub(crate) struct Values {
     pub code: CodeChange,
     /// Whether this token is to be the only one with its fingerprint in its container.
     pub claims: bool,
+    /// What is recorded when it is written.
+    pub entry: Entry,
 }
 
 /// What happens to the security code.
@@ -58,6 +62,11 @@ pub(crate) enum Write {
 }
 
 impl Write {
+    fn entry(&self) -> &Entry {
+        let (Self::Insert(values) | Self::Update(_, values)) = self;
+        &values.entry
+    }
+
     /// What nobody else may have: a claim, if it is to be one, and an id.
     fn wants(&self) -> (Option<([u8; 32], i32)>, Uuid) {
         let (Self::Insert(values) | Self::Update(_, values)) = self;
@@ -80,7 +89,7 @@ pub(crate) enum Outcome {
 statements! {
     // The database's clock decides whether an expiry still lies ahead. What belongs to a token is
     // written with it or not at all; a claim or an id that is taken refuses everything.
-    INSERT: "tokens::insert" =
+    INSERT: "tokens::insert" = concat!(
         "with fresh as (
             insert into token
                 (tenant_id, token_id, alias, container_id, kind, expires_at,
@@ -105,12 +114,12 @@ statements! {
             select $1, $12, $4, $2
             from fresh
             where $20
-        )
+        ), ", logged!("$21", "fresh"), "
         select created_at
-        from fresh";
+        from fresh");
     // The row version that was read decides whether anyone was faster. Rows of `term` and `claim`
     // are named one by one, and none is both removed and inserted.
-    UPDATE: "tokens::update" =
+    UPDATE: "tokens::update" = concat!(
         "with changed as (
             update token
             set row_version = $3 + 1,
@@ -185,10 +194,10 @@ statements! {
             set key_id = excluded.key_id,
                 sealed = excluded.sealed,
                 expires_at = excluded.expires_at
-        )
+        ), ", logged!("$26", "changed"), "
         select modified_at
-        from changed";
-    DELETE: "tokens::delete" =
+        from changed");
+    DELETE: "tokens::delete" = concat!(
         "with gone as (
             delete from token
             where tenant_id = $1
@@ -215,18 +224,22 @@ statements! {
             using gone
             where security_code.tenant_id = $1
               and security_code.token_id = $2
-        )
+        ), ", logged!("$5", "gone"), "
         select true
-        from gone";
+        from gone");
 }
 
 /// Writes everything or nothing. Claims that were in the way are released if their tokens have
 /// expired, so that another attempt may succeed.
-pub(crate) async fn write(db: &Db, tenant: TenantId, writes: &[Write]) -> Result<Outcome, Error> {
-    match write_all(db, tenant, writes).await {
+pub(crate) async fn write(
+    vault: &Vault,
+    tenant: TenantId,
+    writes: &[Write],
+) -> Result<Outcome, Error> {
+    match write_all(vault, tenant, writes).await {
         Err(error) if error.is_conflict("claim_pkey") => {
             for write in writes {
-                release_expired(db, tenant, write).await?;
+                release_expired(vault, tenant, write).await?;
             }
             Ok(Outcome::Outrun)
         }
@@ -236,34 +249,45 @@ pub(crate) async fn write(db: &Db, tenant: TenantId, writes: &[Write]) -> Result
     }
 }
 
-async fn release_expired(db: &Db, tenant: TenantId, write: &Write) -> Result<(), Error> {
+async fn release_expired(vault: &Vault, tenant: TenantId, write: &Write) -> Result<(), Error> {
     let (Write::Insert(values) | Write::Update(_, values)) = write;
     let Some(fingerprint) = values.fingerprint.filter(|_| values.claims) else {
         return Ok(());
     };
     let container = values.container_number;
-    if let Some(key) = find_expired_claimant(db, tenant, &fingerprint, container).await? {
-        sweep_one(db, tenant, &key).await?;
+    let claimant = find_expired_claimant(&vault.db, tenant, &fingerprint, container).await?;
+    if let Some(key) = claimant {
+        sweep_one(vault, tenant, &key).await?;
     }
     Ok(())
 }
 
-async fn write_all(db: &Db, tenant: TenantId, writes: &[Write]) -> Result<Outcome, Error> {
+async fn write_all(vault: &Vault, tenant: TenantId, writes: &[Write]) -> Result<Outcome, Error> {
     if writes.is_empty() {
         return Ok(Outcome::Written(Vec::new()));
     }
+    let mut pen = vault.audit.pen().await?;
     if let [write] = writes {
-        let rows = run(Target::Alone(db), tenant, write).await?;
-        return Ok(match rows.first() {
+        let rows = pen.sign(std::slice::from_ref(write.entry()));
+        let written = run(Target::Alone(&vault.db), tenant, write, &rows).await;
+        pen.settle(&written, |rows| !rows.is_empty());
+        return Ok(match written?.first() {
             Some(row) => Outcome::Written(vec![row.get(0)]),
             None => Outcome::Refused(0),
         });
     }
-    let transaction = db.begin().await?;
-    let outcome = write_within(&transaction, tenant, writes).await;
+    let transaction = vault.db.begin().await?;
+    let outcome = write_within(&transaction, tenant, writes, &mut pen).await;
     match outcome {
-        Ok(Outcome::Written(_)) => transaction.commit().await?,
-        _ => transaction.roll_back().await,
+        Ok(Outcome::Written(_)) => {
+            let committed = transaction.commit().await;
+            pen.settle(&committed, |()| true);
+            committed?;
+        }
+        _ => {
+            transaction.roll_back().await;
+            pen.unused();
+        }
     }
     outcome
 }
@@ -272,13 +296,16 @@ async fn write_within(
     transaction: &Transaction,
     tenant: TenantId,
     writes: &[Write],
+    pen: &mut Pen<'_>,
 ) -> Result<Outcome, Error> {
     let mut times = vec![Timestamp::UNIX_EPOCH; writes.len()];
     // Everybody in the same order, or two that want the same would wait for each other.
     let mut order: Vec<usize> = (0..writes.len()).collect();
     order.sort_by_key(|position| writes[*position].wants());
     for position in order {
-        let rows = run(Target::Within(transaction), tenant, &writes[position]).await?;
+        let write = &writes[position];
+        let signed = pen.sign(std::slice::from_ref(write.entry()));
+        let rows = run(Target::Within(transaction), tenant, write, &signed).await?;
         let Some(row) = rows.first() else {
             return Ok(Outcome::Refused(position));
         };
@@ -302,14 +329,24 @@ impl Target<'_> {
     }
 }
 
-async fn run(target: Target<'_>, tenant: TenantId, write: &Write) -> Result<Vec<Row>, Error> {
+async fn run(
+    target: Target<'_>,
+    tenant: TenantId,
+    write: &Write,
+    signed: &[String],
+) -> Result<Vec<Row>, Error> {
     match write {
-        Write::Insert(values) => insert(target, tenant, values).await,
-        Write::Update(before, values) => update(target, tenant, before, values).await,
+        Write::Insert(values) => insert(target, tenant, values, signed).await,
+        Write::Update(before, values) => update(target, tenant, (before, values), signed).await,
     }
 }
 
-async fn insert(target: Target<'_>, tenant: TenantId, new: &Values) -> Result<Vec<Row>, Error> {
+async fn insert(
+    target: Target<'_>,
+    tenant: TenantId,
+    new: &Values,
+    signed: &[String],
+) -> Result<Vec<Row>, Error> {
     let (expires_at, offset_minutes) = expiry_columns(new.expiry);
     let (key_id, sealed_code, code_seconds) = code_columns(&new.code);
     target
@@ -336,6 +373,7 @@ async fn insert(target: Target<'_>, tenant: TenantId, new: &Values) -> Result<Ve
                 &sealed_code,
                 &code_seconds,
                 &new.claims,
+                &signed,
             ],
         )
         .await
@@ -344,9 +382,10 @@ async fn insert(target: Target<'_>, tenant: TenantId, new: &Values) -> Result<Ve
 async fn update(
     target: Target<'_>,
     tenant: TenantId,
-    before: &Before,
-    new: &Values,
+    change: (&Before, &Values),
+    signed: &[String],
 ) -> Result<Vec<Row>, Error> {
+    let (before, new) = change;
     let (expires_at, offset_minutes) = expiry_columns(new.expiry);
     let (key_id, sealed_code, code_seconds) = code_columns(&new.code);
     let moves = before.container != new.container;
@@ -389,6 +428,7 @@ async fn update(
                 &matches!(new.code, CodeChange::Goes),
                 &released.as_ref().map(|print| &print.as_bytes()[..]),
                 &before.container_number,
+                &signed,
             ],
         )
         .await
@@ -396,15 +436,20 @@ async fn update(
 
 /// Deletes a token from the container it was seen in; false when it is no longer there.
 pub(crate) async fn delete(
-    db: &Db,
+    vault: &Vault,
     tenant: TenantId,
     id: &TokenId,
     container: (i32, &Container),
+    entry: Entry,
 ) -> Result<bool, Error> {
     let (number, container) = container;
-    let params: Params<'_> = &[&tenant.number, &id.key(), &number, &container.as_str()];
-    let rows = db.write(&DELETE, params).await?;
-    Ok(!rows.is_empty())
+    let mut pen = vault.audit.pen().await?;
+    let signed = pen.sign(&[entry]);
+    let container = container.as_str();
+    let params: Params<'_> = &[&tenant.number, &id.key(), &number, &container, &signed];
+    let deleted = vault.db.write(&DELETE, params).await;
+    pen.settle(&deleted, |rows| !rows.is_empty());
+    Ok(!deleted?.is_empty())
 }
 
 fn expiry_columns(expiry: Option<Expiry>) -> (Option<Timestamp>, Option<i16>) {

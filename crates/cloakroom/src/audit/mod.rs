@@ -1,0 +1,147 @@
+//! The record of what was done: by whom, to what, with which outcome.
+//!
+//! Three ways lead into it, and nothing else writes to it:
+//! - a change is recorded by the transaction that makes it: [`begin`] and [`Recorded::commit`], or, for
+//!   a change that is one statement, a [`Pen`] and the macro `logged!`;
+//! - a revealed value is recorded before it leaves: [`Audit::record`];
+//! - what shows no sensitive data is recorded within a second: [`Audit::note`].
+//!
+//! Records are signed in chains (`chain`), which [`verify`] examines. Days that nobody may see any more
+//! are removed as a whole by [`retain`].
+
+mod api;
+mod chain;
+mod cursor;
+mod entry;
+mod list;
+mod recorded;
+mod recorder;
+mod retain;
+mod store;
+mod verify;
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+pub use self::api::routes;
+use self::chain::Chains;
+pub use self::chain::Pen;
+pub use self::entry::{ActorKind, EntityKind, Entry, Operation, Outcome};
+pub use self::recorded::{Recorded, begin};
+use self::recorder::{Desk, QUEUE, Waiting};
+pub use self::retain::retain;
+pub(crate) use self::store::{STATEMENTS, logged};
+pub use self::verify::{Anchor, Finding, Verified, verify};
+use crate::config::Config;
+use crate::keys::AuditKey;
+use crate::storage::{self, Db};
+
+/// Why something was not done: it could not be recorded.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("what was asked for cannot be recorded, and so is refused")]
+pub struct Unrecorded;
+
+/// A node's part in the record.
+pub struct Audit {
+    db: Db,
+    key: Arc<AuditKey>,
+    chains: Arc<Chains>,
+    queue: mpsc::Sender<Waiting>,
+    records_reads: bool,
+    _writer: JoinSet<()>,
+}
+
+impl Audit {
+    /// Starts the writer, which ends when this is dropped.
+    pub(crate) fn start(config: &Config, db: &Db, key: &Arc<AuditKey>) -> Self {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        let chains = Arc::new(Chains::new(config.database.max_connections));
+        let desk = Desk {
+            db: db.clone(),
+            key: key.clone(),
+            chains: chains.clone(),
+        };
+        let mut writer = JoinSet::new();
+        writer.spawn(recorder::run(desk, waiting));
+        Self {
+            db: db.clone(),
+            key: key.clone(),
+            chains,
+            queue,
+            records_reads: config.audit.record_reads,
+            _writer: writer,
+        }
+    }
+
+    /// Takes the right to sign records, for a statement that writes them itself.
+    pub async fn pen(&self) -> Result<Pen<'_>, storage::Error> {
+        self.chains.pen(&self.db, &self.key).await
+    }
+
+    /// Records reads. Returns when they are durable if one of them revealed something, and at once
+    /// otherwise.
+    pub async fn read(&self, entries: Vec<Entry>) -> Result<(), Unrecorded> {
+        match entries.iter().any(Entry::is_revealed) {
+            true => self.record(entries).await,
+            false => self.note(entries).await,
+        }
+    }
+
+    /// Records what must not be answered before it is recorded.
+    pub async fn record(&self, entries: Vec<Entry>) -> Result<(), Unrecorded> {
+        if !self.records_reads || entries.is_empty() {
+            return Ok(());
+        }
+        self.enqueue(entries).await
+    }
+
+    /// Records what may be answered first, within a second.
+    pub async fn note(&self, entries: Vec<Entry>) -> Result<(), Unrecorded> {
+        if !self.records_reads || entries.is_empty() {
+            return Ok(());
+        }
+        let waiting = Waiting {
+            entries,
+            waiter: None,
+        };
+        self.queue.send(waiting).await.map_err(|_| Unrecorded)
+    }
+
+    /// Returns when everything noted so far is durable, or cannot be made so.
+    pub async fn flush(&self) -> Result<(), Unrecorded> {
+        self.enqueue(Vec::new()).await
+    }
+
+    async fn enqueue(&self, entries: Vec<Entry>) -> Result<(), Unrecorded> {
+        let (waiter, recorded) = oneshot::channel();
+        let waiting = Waiting {
+            entries,
+            waiter: Some(waiter),
+        };
+        self.queue.send(waiting).await.map_err(|_| Unrecorded)?;
+        match recorded.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Unrecorded),
+        }
+    }
+
+    /// Writes down how far the chains of this node reach, and listens to the database's clock.
+    pub async fn tend(&self) -> Result<(), storage::Error> {
+        self.chains.hear_clock(&self.db).await?;
+        self.chains.write_heads(&self.db, &self.key, false).await
+    }
+
+    /// Records what is waiting and ends this node's chains. For the end of a node.
+    pub async fn close(&self) {
+        // What cannot be recorded now was logged as such.
+        let _ = self.flush().await;
+        if let Err(error) = self.chains.close(&self.db, &self.key).await {
+            tracing::error!(
+                error.kind = error.kind(),
+                "how far the last records reach could not be written down"
+            );
+        }
+    }
+}
