@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::admin::Readiness;
 use crate::storage::{self, Connection};
 use crate::vault::Vault;
-use crate::{access, audit, bins, ids, security_codes, tokens};
+use crate::{access, audit, bins, ids, security_codes, token_intents, tokens};
 
 /// What must be right before this node takes requests.
 pub const CHECKS: &[&str] = &["database", "migrations", "clock", "bins"];
@@ -141,6 +141,7 @@ pub async fn sweep_once(vault: &Vault, node: Uuid) -> Result<Option<u64>, storag
         return Ok(None);
     }
     let removed = tokens::sweep(vault).await?;
+    token_intents::sweep(vault).await?;
     metrics::counter!("tokens_expired_total").increment(removed);
     security_codes::sweep(&vault.db).await?;
     Ok(Some(removed))

@@ -17,6 +17,8 @@ pub mod token_documents;
 pub mod token_queries;
 pub mod tokens;
 
+pub mod token_intents;
+
 pub mod bins;
 pub mod containers;
 pub mod security_codes;
@@ -48,6 +50,7 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         containers::STATEMENTS,
         security_codes::STATEMENTS,
         bins::STATEMENTS,
+        token_intents::STATEMENTS,
         tokens::STATEMENTS,
         tokens::WRITE_STATEMENTS,
         tokens::EXPIRED_STATEMENTS,

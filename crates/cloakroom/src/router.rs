@@ -16,7 +16,7 @@ use crate::access::gate;
 use crate::api::ApiError;
 use crate::openapi::DocumentText;
 use crate::vault::Vault;
-use crate::{audit, openapi, telemetry, token_documents, token_queries, tokens};
+use crate::{audit, openapi, telemetry, token_documents, token_intents, token_queries, tokens};
 
 /// Routes that anyone may ask.
 fn open_routes() -> OpenApiRouter<Vault> {
@@ -28,6 +28,7 @@ fn keyed_routes() -> OpenApiRouter<Vault> {
     tokens::routes()
         .merge(token_queries::routes())
         .merge(token_documents::routes())
+        .merge(token_intents::routes())
         .merge(audit::routes())
 }
 

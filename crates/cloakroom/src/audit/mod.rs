@@ -80,6 +80,11 @@ impl Audit {
         self.chains.pen(&self.db, &self.key).await
     }
 
+    /// The time by the database's clock, without asking it each time.
+    pub async fn now(&self) -> Result<jiff::Timestamp, storage::Error> {
+        self.chains.now(&self.db).await
+    }
+
     /// Records reads. Returns when they are durable if one of them revealed something, and at once
     /// otherwise.
     pub async fn read(&self, entries: Vec<Entry>) -> Result<(), Unrecorded> {

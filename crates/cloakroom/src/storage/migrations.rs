@@ -41,6 +41,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "log",
         sql: include_str!("../../../../migrations/0006_log.sql"),
     },
+    Migration {
+        number: 11,
+        name: "token_intents",
+        sql: include_str!("../../../../migrations/0011_token_intents.sql"),
+    },
 ];
 
 /// Migrations are found by number alone: an applied one is never edited.

@@ -20,11 +20,21 @@ pub struct Privacy {
 const NO_CARD_NUMBER: &str = "must not hold a card number: it is kept in clear";
 const NO_SECURITY_CODE: &str = "must not refer to the security code: nothing may be kept of it";
 
+const DATA_BYTES_MAX: usize = 1024 * 1024;
 const MASK_BYTES_MAX: usize = 16 * 1024;
 const SEARCH_INDEXES_MAX: usize = 10;
 
 /// The mask of a token that has none, not even its type's.
 pub(crate) const NO_MASK: &str = "null";
+
+/// Refuses data that is too large to be sealed at once.
+pub(crate) fn data_size(data: &[u8]) -> Result<(), Vec<Broken>> {
+    if data.len() > DATA_BYTES_MAX {
+        let rule = format!("must be at most {DATA_BYTES_MAX} bytes of JSON");
+        return Err(vec![Broken::new("data", rule)]);
+    }
+    Ok(())
+}
 
 pub(crate) fn kind(name: Option<&str>) -> Result<TokenKind, Vec<Broken>> {
     let name = name.ok_or_else(|| one("type", "is required"))?;

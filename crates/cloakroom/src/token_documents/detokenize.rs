@@ -11,8 +11,8 @@ use crate::access::Permission;
 use crate::api::Broken;
 use crate::caller::Caller;
 use crate::keys;
-use crate::token_attributes::{TokenId, sources};
-use crate::tokens::{self, Details, FoundAll, TokenBody, TokenView};
+use crate::token_attributes::{Details, TokenId, sources};
+use crate::tokens::{self, FoundAll, TokenBody, TokenView};
 use crate::vault::Vault;
 
 /// Replaces every reference by what a read of its token would show.

@@ -2,13 +2,12 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::Error;
 use super::place::{element, member};
 use crate::api::{Broken, parse_json};
 use crate::caller::Caller;
-use crate::tokens::{self, Draft, NewToken, NewTokenBody, Placed, TokenBody};
+use crate::tokens::{self, Draft, NewTokenBody, Placed, TokenBody};
 use crate::vault::Vault;
 
 /// The document with tokens in the place of values.
@@ -35,34 +34,57 @@ pub async fn tokenize(
     document: &Value,
 ) -> Result<Tokenized, Error> {
     let mut finder = Finder {
-        caller,
         limit: caller.quotas.tokenize_limit,
-        found: 0,
-        drafts: Vec::new(),
-        broken: Vec::new(),
+        described: Vec::new(),
     };
     let shape = finder.shape(document, "")?;
-    if finder.found == 0 {
+    if finder.described.is_empty() {
         let rule = "must hold something to tokenize";
-        finder.broken.push(Broken::new("body", rule));
+        return Err(Error::Invalid(vec![Broken::new("body", rule)]));
     }
-    if !finder.broken.is_empty() {
-        return Err(Error::Invalid(finder.broken));
-    }
-    let placed = tokens::create_all(vault, caller, &finder.drafts).await?;
+    let drafts = drafts(vault, caller, &finder.described).await?;
+    let placed = tokens::create_all(vault, caller, &drafts).await?;
     Ok(Tokenized { shape, placed })
 }
 
-struct Finder<'a> {
-    caller: &'a Caller,
-    limit: usize,
-    /// How many tokens the document holds so far, broken ones included.
-    found: usize,
-    drafts: Vec<Draft>,
-    broken: Vec<Broken>,
+/// Checks every token that the document describes, so that all broken rules are told at once.
+async fn drafts(
+    vault: &Vault,
+    caller: &Caller,
+    described: &[Described],
+) -> Result<Vec<Draft>, Error> {
+    let mut drafts = Vec::with_capacity(described.len());
+    let mut broken = Vec::new();
+    for Described { text, place } in described {
+        let body = parse_json::<NewTokenBody<'_>>(text).map_err(|broken| vec![broken]);
+        match body.and_then(NewTokenBody::checked) {
+            Ok(new) => match tokens::draft(vault, caller, new, place.clone()).await {
+                Ok(draft) => drafts.push(draft),
+                Err(tokens::Error::Invalid(rules)) => broken.extend(rules),
+                Err(error) => return Err(error.into()),
+            },
+            Err(rules) => broken.extend(rules.into_iter().map(|rule| rule.within(place))),
+        }
+    }
+    match broken.is_empty() {
+        true => Ok(drafts),
+        false => Err(Error::Invalid(broken)),
+    }
 }
 
-impl Finder<'_> {
+/// A token that a document describes: the body of a request for it, and where it stands.
+struct Described {
+    text: String,
+    place: String,
+}
+
+/// Finds what is to become a token.
+struct Finder {
+    limit: usize,
+    described: Vec<Described>,
+}
+
+impl Finder {
     fn shape(&mut self, value: &Value, place: &str) -> Result<Shape, Error> {
         Ok(match value {
             Value::Null => Shape::Null,
@@ -73,19 +95,7 @@ impl Finder<'_> {
                     .map(|(index, value)| self.shape(value, &element(place, index)));
                 Shape::Array(shapes.collect::<Result<_, _>>()?)
             }
-            Value::Object(members) if is_token(value) => {
-                self.count()?;
-                let text = Value::Object(members.clone()).to_string();
-                let body = parse_json::<NewTokenBody<'_>>(&text).map_err(|broken| vec![broken]);
-                match body.and_then(NewTokenBody::checked) {
-                    Ok(new) => self.draft(new, place)?,
-                    Err(broken) => {
-                        let within = broken.into_iter().map(|rule| rule.within(place));
-                        self.broken.extend(within);
-                    }
-                }
-                Shape::Token(self.drafts.len().saturating_sub(1))
-            }
+            Value::Object(_) if is_token(value) => Shape::Token(self.add(value, place)?),
             Value::Object(members) => {
                 let shapes = members.iter().map(|(name, value)| {
                     let shape = self.shape(value, &member(place, name))?;
@@ -94,38 +104,23 @@ impl Finder<'_> {
                 Shape::Object(shapes.collect::<Result<_, _>>()?)
             }
             Value::String(_) | Value::Number(_) | Value::Bool(_) => {
-                self.count()?;
-                let text = value.to_string();
-                let raw: &RawValue =
-                    parse_json(&text).map_err(|rule| Error::Invalid(vec![rule]))?;
-                let new = NewToken {
-                    kind: Some("token".to_owned()),
-                    data: Some(raw),
-                    ..NewToken::default()
-                };
-                self.draft(new, place)?;
-                Shape::Id(self.drafts.len().saturating_sub(1))
+                let token = serde_json::json!({"type": "token", "data": value});
+                Shape::Id(self.add(&token, place)?)
             }
         })
     }
 
     /// Stops at the limit, so that no document costs more than what it is allowed.
-    fn count(&mut self) -> Result<(), Error> {
-        if self.found == self.limit {
+    fn add(&mut self, token: &Value, place: &str) -> Result<usize, Error> {
+        if self.described.len() == self.limit {
             let rule = format!("must hold at most {} values to tokenize", self.limit);
             return Err(Error::Invalid(vec![Broken::new("body", rule)]));
         }
-        self.found += 1;
-        Ok(())
-    }
-
-    fn draft(&mut self, new: NewToken<'_>, place: &str) -> Result<(), Error> {
-        match tokens::draft(self.caller, new, place.to_owned()) {
-            Ok(draft) => self.drafts.push(draft),
-            Err(tokens::Error::Invalid(broken)) => self.broken.extend(broken),
-            Err(error) => return Err(error.into()),
-        }
-        Ok(())
+        self.described.push(Described {
+            text: token.to_string(),
+            place: place.to_owned(),
+        });
+        Ok(self.described.len() - 1)
     }
 }
 

@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{Change, Details, Error, NewToken, Placed, TokenPatch, TokenView};
+use super::{Change, Error, NewToken, Placed, TokenPatch, TokenView};
 use crate::access::{Container, DeduplicationBehavior, Permission};
 use crate::api::{
     Answer, ApiError, BaseUrl, Broken, JsonBody, MergePatchBody, Object, PathId, Problem,
@@ -20,7 +20,7 @@ use crate::api::{
 };
 use crate::bins::CardDetails;
 use crate::caller::Caller;
-use crate::token_attributes::Privacy;
+use crate::token_attributes::{Privacy, base58};
 use crate::token_types::{BankDetails, TokenKind};
 use crate::tokens;
 use crate::vault::Vault;
@@ -58,6 +58,10 @@ pub fn routes() -> OpenApiRouter<Vault> {
             "search_indexes": ["{{ data.name | downcase }}", "{{ data.ssn | last4 }}"],
             "fingerprint_expression": "{{ data.ssn }}",
             "expires_at": "2099-12-31T23:59:59+01:00"
+        }))),
+        ("intent" = (summary = "What a token intent holds", value = json!({
+            "token_intent_id": "c06d0789-0a38-40be-b7cc-c28a718f76f1",
+            "metadata": {"order": "1001"}
         }))),
         ("bank" = (summary = "A bank account, in another container", value = json!({
             "type": "bank",
@@ -196,13 +200,13 @@ pub(crate) struct NewTokenBody<'a> {
     /// A name of your own, or an expression that makes one of the data; without it, a UUID is made.
     #[schema(min_length = 3, max_length = 1000)]
     id: Option<String>,
-    /// What the data is; decides the rules for it.
+    /// What the data is; decides the rules for it. Required unless an intent gives it.
     #[serde(rename = "type")]
-    #[schema(value_type = TokenKind, required)]
+    #[schema(value_type = TokenKind)]
     kind: Option<String>,
-    /// Any JSON value but null that follows the rules of the type.
+    /// Any JSON value but null that follows the rules of the type. Required unless an intent gives it.
     #[serde(borrow)]
-    #[schema(value_type = Value, required)]
+    #[schema(value_type = Value)]
     data: Option<&'a RawValue>,
     /// What readers without the right to reveal see in place of the data; without it, the type's own.
     mask: Option<Value>,
@@ -226,7 +230,7 @@ pub(crate) struct NewTokenBody<'a> {
     deduplicate_token: Option<bool>,
     /// ISO 8601, or `month/day/year` with an optional time and offset.
     expires_at: Option<String>,
-    #[schema(ignore)]
+    /// An intent that gives type and data, and is gone afterwards. Its security code is not kept.
     token_intent_id: Option<String>,
     #[schema(ignore)]
     encrypted: Option<String>,
@@ -244,10 +248,7 @@ struct PrivacyBody {
 impl<'a> NewTokenBody<'a> {
     /// Attributes that this version cannot honour are refused: ignoring them would mislead.
     pub(crate) fn checked(self) -> Result<NewToken<'a>, Vec<Broken>> {
-        let asked = [
-            ("token_intent_id", self.token_intent_id.is_some()),
-            ("encrypted", self.encrypted.is_some()),
-        ];
+        let asked = [("encrypted", self.encrypted.is_some())];
         let refused: Vec<Broken> = asked
             .into_iter()
             .filter(|(_, asked)| *asked)
@@ -260,6 +261,7 @@ impl<'a> NewTokenBody<'a> {
             id: self.id,
             kind: self.kind,
             data: self.data,
+            token_intent_id: self.token_intent_id,
             mask: self.mask,
             containers: self.containers,
             privacy: self.privacy.map(|Object(privacy)| Privacy {
@@ -428,18 +430,12 @@ impl<'a> TokenBody<'a> {
 impl<'a> SeenBody<'a> {
     fn new(view: &'a TokenView) -> Option<Self> {
         let (token, shown) = (&view.token, view.shown.as_ref()?);
-        let (card, network_token, bank) = match &shown.details {
-            Details::None => (None, None, None),
-            Details::Card(card) => (card.as_ref(), None, None),
-            Details::NetworkToken(card) => (None, card.as_ref(), None),
-            Details::Bank(bank) => (None, None, bank.as_ref()),
-        };
         Some(Self {
             data: shown.data.as_deref(),
             mask: token.shown_mask(),
-            card,
-            network_token,
-            bank,
+            card: shown.details.card(),
+            network_token: shown.details.network_token(),
+            bank: shown.details.bank(),
             metadata: token
                 .metadata
                 .as_deref()
@@ -457,10 +453,6 @@ impl<'a> SeenBody<'a> {
     }
 }
 
-fn base58(fingerprint: &cloakroom_crypto::Fingerprint) -> String {
-    bs58::encode(fingerprint.as_bytes()).into_string()
-}
-
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
@@ -471,6 +463,7 @@ impl From<Error> for ApiError {
             Error::Contended => {
                 Self::conflict("Others changed the same token at the same moment; try again.")
             }
+            Error::Intent(error) => error.into(),
             Error::Unrecorded(error) => error.into(),
             Error::Keys(error) => error.into(),
             Error::Storage(error) => error.into(),

@@ -2,26 +2,25 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::content::Content;
 use super::digest::Digests;
 use super::find::record_reads;
 use super::store::{self, CodeChange, Outcome, Values, Write};
-use super::token::entry;
+use super::token::{TokenData, entry};
 use super::update::{Rewriting, merged, past_expiry};
 use super::view::{Opened, Shown, Visible, open, view_met};
 use super::{Error, NewToken, Placed, Token, TokenView};
 use crate::access::{DeduplicationBehavior, Permission, Transform};
 use crate::api::Broken;
-use crate::audit::Operation;
+use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
 use crate::keys::TenantKeys;
 use crate::token_attributes::{self as attributes, NewId, TokenId, keep};
-use crate::token_types::{SecurityCode, settle};
+use crate::token_types::{SecurityCode, TokenKind, settle};
 use crate::vault::Vault;
-use crate::{containers, security_codes};
-
-const DATA_BYTES_MAX: usize = 1024 * 1024;
+use crate::{containers, security_codes, token_intents};
 
 /// A fresh row's version; updates count on from here.
 const FIRST_VERSION: u32 = 1;
@@ -39,13 +38,15 @@ pub(crate) struct Draft {
     content: Content,
     code: SecurityCode,
     deduplicate: bool,
+    /// The intent that is converted, and gone when the token is kept.
+    intent: Option<Uuid>,
 }
 
 /// Seals the data and keeps it in the caller's tenant, unless deduplication finds it there.
 ///
 /// Returns once the token is durable, with the data as the caller's grant for creating shows it.
 pub async fn create(vault: &Vault, caller: &Caller, new: NewToken<'_>) -> Result<Placed, Error> {
-    let draft = draft(caller, new, String::new())?;
+    let draft = draft(vault, caller, new, String::new()).await?;
     let mut placed = create_all(vault, caller, &[draft]).await?;
     placed.pop().ok_or(Error::Contended)
 }
@@ -60,6 +61,7 @@ pub(crate) async fn create_all(
     for draft in drafts {
         transforms.push(caller.require(Permission::TokenCreate, &draft.content.container)?);
     }
+    refuse_intents_twice(drafts)?;
     let creating = Creating {
         vault,
         caller,
@@ -69,7 +71,8 @@ pub(crate) async fn create_all(
     for attempt in 0..ATTEMPTS {
         let mut planned: Vec<Planned> = Vec::with_capacity(drafts.len());
         for (draft, transform) in drafts.iter().zip(&transforms) {
-            let plan = creating.plan(draft, *transform, attempt, &planned).await;
+            let plan = creating.plan(draft, *transform, attempt, &mut planned);
+            let plan = plan.await;
             planned.push(plan.map_err(|error| error.within(&draft.place))?);
         }
         let (positions, writes) = take_writes(&mut planned);
@@ -85,6 +88,7 @@ pub(crate) async fn create_all(
                 let Some(token) = planned[position].token() else {
                     continue;
                 };
+                creating.examine_intents(drafts).await?;
                 // A new token has only its expiry to be refused for, and so has one that nobody
                 // changed since it was refused before.
                 let refused = (*token.id.key(), token.row_version);
@@ -140,6 +144,23 @@ impl Planned {
         }
     }
 
+    /// Has an intent of an equal draft consumed with this one; false when nothing is written here.
+    fn takes(&mut self, intent: Option<Uuid>, caller: &Caller) -> bool {
+        match (self, intent) {
+            (_, None) => true,
+            (
+                Self::Written {
+                    write: Some(write), ..
+                },
+                Some(intent),
+            ) => {
+                write.consume(intent, converted(caller, intent));
+                true
+            }
+            (Self::Written { .. } | Self::Met { .. } | Self::Same { .. }, Some(_)) => false,
+        }
+    }
+
     fn claim(&self) -> &Claim {
         match self {
             Self::Written { claim, .. } | Self::Met { claim, .. } => claim,
@@ -161,7 +182,7 @@ impl Creating<'_> {
         draft: &Draft,
         transform: Transform,
         attempt: usize,
-        earlier: &[Planned],
+        earlier: &mut [Planned],
     ) -> Result<Planned, Error> {
         let content = &draft.content;
         let wants_fingerprint = draft.deduplicate || self.caller.settings.fingerprint_tokens;
@@ -172,6 +193,7 @@ impl Creating<'_> {
             .map(|fingerprint| (fingerprint, content.container.clone()));
         if claim.is_some()
             && let Some(index) = earlier.iter().position(|plan| *plan.claim() == claim)
+            && earlier[index].takes(draft.intent, self.caller)
         {
             return Ok(Planned::Same { index });
         }
@@ -205,7 +227,11 @@ impl Creating<'_> {
 
     /// Returns the token that is there, after merging the new one into it if the tenant wants that.
     async fn meet(&self, draft: &Draft, opened: Opened, claim: Claim) -> Result<Planned, Error> {
-        let behavior = self.caller.settings.token_deduplication_behavior;
+        // What an intent brings is always merged: it would be lost otherwise.
+        let behavior = match draft.intent {
+            Some(_) => DeduplicationBehavior::UpdateExisting,
+            None => self.caller.settings.token_deduplication_behavior,
+        };
         if behavior == DeduplicationBehavior::ReadExisting {
             let view = Box::new(view_met(self.vault, self.caller, opened).await?);
             let read = std::slice::from_ref(&*view);
@@ -230,6 +256,7 @@ impl Creating<'_> {
             code: &draft.code,
             claims,
             shown: shown.as_ref(),
+            intent: draft.intent,
         };
         let (write, token) = rewriting.write(self.vault, self.caller, self.keys).await?;
         Ok(Planned::Written {
@@ -273,12 +300,16 @@ impl Creating<'_> {
             by: self.caller.application,
             code: code_change(self.vault, self.caller, &id, &draft.code).await?,
             claims: claim.is_some(),
-            entry: entry(
-                self.caller,
-                Operation::Create,
-                (&id, content.kind),
-                Some(&shown),
+            entries: entries(
+                entry(
+                    self.caller,
+                    Operation::Create,
+                    (&id, content.kind),
+                    Some(&shown),
+                ),
+                draft.intent.map(|intent| converted(self.caller, intent)),
             ),
+            intents: draft.intent.into_iter().collect(),
         };
         let token = Token {
             id,
@@ -346,6 +377,18 @@ impl Creating<'_> {
             settled = draft.id.settle(self.caller.tenant, &data);
         }
         settled.map_err(Error::Invalid)
+    }
+
+    /// A write with an intent is refused when that is gone: converted, deleted or expired meanwhile.
+    async fn examine_intents(&self, drafts: &[Draft]) -> Result<(), Error> {
+        for draft in drafts {
+            if let Some(intent) = &draft.intent
+                && !token_intents::exists(self.vault, self.caller, intent).await?
+            {
+                return Err(no_intent().within(&draft.place));
+            }
+        }
+        Ok(())
     }
 
     /// Finds out whether an id was in the way, and clears it where that is possible.
@@ -427,20 +470,117 @@ pub(super) async fn code_change(
     })
 }
 
-/// Checks every attribute, so that the client learns of all broken rules at once.
-pub(crate) fn draft(caller: &Caller, new: NewToken<'_>, place: String) -> Result<Draft, Error> {
-    let mut broken = Vec::new();
-    let kind = keep(attributes::kind(new.kind.as_deref()), &mut broken);
-    let id = keep(NewId::parse(new.id.as_deref()), &mut broken);
-    let data = match (new.data, kind) {
-        (None, _) => keep(Err(vec![Broken::new("data", "is required")]), &mut broken),
-        (Some(raw), Some(kind)) => {
-            let settled = check_size(raw.get().as_bytes())
-                .and_then(|()| settle(kind, raw, caller.tenant_kind));
-            keep(settled, &mut broken)
+/// An intent becomes one token, not two.
+fn refuse_intents_twice(drafts: &[Draft]) -> Result<(), Error> {
+    for (position, draft) in drafts.iter().enumerate() {
+        let is_same = |earlier: &Draft| earlier.intent == draft.intent;
+        if draft.intent.is_some() && drafts[..position].iter().any(is_same) {
+            return Err(no_intent().within(&draft.place));
         }
-        (Some(_), None) => None,
+    }
+    Ok(())
+}
+
+fn no_intent() -> Error {
+    let rule = "must name a token intent that is not expired, deleted or converted";
+    Error::Invalid(vec![Broken::new("token_intent_id", rule)])
+}
+
+/// What is recorded of an intent that becomes a token.
+pub(super) fn converted(caller: &Caller, intent: Uuid) -> Entry {
+    Entry::of(caller, Operation::Convert, EntityKind::TokenIntent, intent)
+}
+
+pub(super) fn entries(entry: Entry, converted: Option<Entry>) -> Vec<Entry> {
+    std::iter::once(entry).chain(converted).collect()
+}
+
+/// What a new token holds, and where that comes from.
+struct Source {
+    kind: Option<TokenKind>,
+    data: Option<TokenData>,
+    code: SecurityCode,
+    intent: Option<Uuid>,
+}
+
+impl Source {
+    /// Type and data as the request gives them.
+    fn given(caller: &Caller, new: &NewToken<'_>, broken: &mut Vec<Broken>) -> Self {
+        let kind = keep(attributes::kind(new.kind.as_deref()), broken);
+        let settled = match (new.data, kind) {
+            (None, _) => keep(Err(vec![Broken::new("data", "is required")]), broken),
+            (Some(raw), Some(kind)) => {
+                let settled = attributes::data_size(raw.get().as_bytes())
+                    .and_then(|()| settle(kind, raw, caller.tenant_kind));
+                keep(settled, broken)
+            }
+            (Some(_), None) => None,
+        };
+        let (data, code) = settled
+            .map(|settled| (settled.data, settled.security_code))
+            .unzip();
+        Self {
+            kind,
+            data,
+            code: code.unwrap_or(SecurityCode::Absent),
+            intent: None,
+        }
+    }
+
+    /// Type and data of an intent. Its security code stays behind.
+    async fn converted(
+        vault: &Vault,
+        caller: &Caller,
+        new: &NewToken<'_>,
+        broken: &mut Vec<Broken>,
+    ) -> Result<Self, Error> {
+        let mut source = Self {
+            kind: None,
+            data: None,
+            code: SecurityCode::Absent,
+            intent: None,
+        };
+        if new.data.is_some() {
+            let rule = "must not be given together with token_intent_id";
+            broken.push(Broken::new("data", rule));
+            return Ok(source);
+        }
+        let id = new.token_intent_id.as_deref().unwrap_or_default();
+        match token_intents::open(vault, caller, id).await {
+            Ok(opened) => {
+                let kind = opened.intent.kind;
+                if new.kind.as_ref().is_some_and(|name| name != kind.name()) {
+                    let rule = format!("must be {}, as the token intent is", kind.name());
+                    broken.push(Broken::new("type", rule));
+                }
+                source.kind = Some(kind);
+                source.data = Some(opened.data);
+                source.intent = Some(opened.intent.id);
+            }
+            Err(token_intents::Error::NotFound) => match no_intent() {
+                Error::Invalid(rules) => broken.extend(rules),
+                error => return Err(error),
+            },
+            Err(error) => return Err(error.into()),
+        }
+        Ok(source)
+    }
+}
+
+/// Checks every attribute, so that the client learns of all broken rules at once.
+pub(crate) async fn draft(
+    vault: &Vault,
+    caller: &Caller,
+    new: NewToken<'_>,
+    place: String,
+) -> Result<Draft, Error> {
+    let mut broken = Vec::new();
+    let source = match new.token_intent_id {
+        Some(_) => Source::converted(vault, caller, &new, &mut broken).await?,
+        None => Source::given(caller, &new, &mut broken),
     };
+    let kind = source.kind;
+    let id = keep(NewId::parse(new.id.as_deref()), &mut broken);
     let container = match (&new.containers, &new.privacy, kind) {
         (Some(containers), ..) => keep(attributes::container(containers), &mut broken),
         (None, Some(privacy), Some(kind)) => keep(attributes::privacy(privacy, kind), &mut broken),
@@ -462,13 +602,13 @@ pub(crate) fn draft(caller: &Caller, new: NewToken<'_>, place: String) -> Result
     let expiry = new
         .expires_at
         .and_then(|text| keep(attributes::expiry(&text), &mut broken));
-    match (kind, id, data, container) {
-        (Some(kind), Some(id), Some(settled), Some(container)) if broken.is_empty() => Ok(Draft {
+    match (kind, id, source.data, container) {
+        (Some(kind), Some(id), Some(data), Some(container)) if broken.is_empty() => Ok(Draft {
             place,
             id,
             content: Content {
                 kind,
-                data: settled.data,
+                data,
                 container,
                 mask,
                 metadata: metadata.flatten(),
@@ -476,19 +616,12 @@ pub(crate) fn draft(caller: &Caller, new: NewToken<'_>, place: String) -> Result
                 fingerprint_expression,
                 search_indexes,
             },
-            code: settled.security_code,
+            code: source.code,
             deduplicate: new
                 .deduplicate_token
                 .unwrap_or(caller.settings.deduplicate_tokens),
+            intent: source.intent,
         }),
         _ => Err(Error::Invalid(broken).within(&place)),
     }
-}
-
-pub(super) fn check_size(data: &[u8]) -> Result<(), Vec<Broken>> {
-    if data.len() > DATA_BYTES_MAX {
-        let rule = format!("must be at most {DATA_BYTES_MAX} bytes of JSON");
-        return Err(vec![Broken::new("data", rule)]);
-    }
-    Ok(())
 }

@@ -1,13 +1,12 @@
 //! What a token is found by without being read: its fingerprint and its search terms.
 
 use cloakroom_crypto::Fingerprint;
-use cloakroom_expressions::{Context, Template};
+use cloakroom_expressions::Template;
 use serde_json::{Map, Value};
-use unicode_normalization::UnicodeNormalization as _;
 
 use crate::api::Broken;
 use crate::keys::TenantKeys;
-use crate::token_attributes::{evaluate_to_text, parse_template};
+use crate::token_attributes::{evaluate_to_text, fingerprint_by_type, fingerprint_of, normal};
 use crate::token_types::TokenKind;
 
 /// A search term, as long as the table keeps it.
@@ -65,34 +64,16 @@ impl Findable<'_> {
     }
 
     fn fingerprint(&self, keys: &TenantKeys) -> Result<Option<Fingerprint>, String> {
-        let text = match self.fingerprint {
-            FingerprintBy::Nothing => return Ok(None),
+        Ok(match self.fingerprint {
+            FingerprintBy::Nothing => None,
+            FingerprintBy::Type => fingerprint_by_type(keys, self.kind, self.data),
             FingerprintBy::Given(template) => {
                 let metadata = self.metadata.cloned().map_or(Value::Null, Value::Object);
                 let variables = [("data", self.data), ("metadata", &metadata)];
-                evaluate_to_text(template, &variables)?
+                let text = evaluate_to_text(template, &variables)?;
+                Some(fingerprint_of(keys, self.kind, &text))
             }
-            FingerprintBy::Type => match self.by_type() {
-                Some(text) => text,
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(keys.fingerprint(self.kind.name(), &normal(&text))))
-    }
-
-    fn by_type(&self) -> Option<String> {
-        // Said directly what `{{ data | stringify }}` says: data may be larger than any expression
-        // may return.
-        if self.kind == TokenKind::Token {
-            let text = match self.data {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            return (!text.is_empty()).then_some(text);
-        }
-        let text = self.kind.default_fingerprint_expression();
-        let template = parse_template(Context::Fingerprint, text).ok()?;
-        evaluate_to_text(&template, &[("data", self.data)]).ok()
+        })
     }
 }
 
@@ -150,9 +131,4 @@ fn pair(key: &str, value: &str) -> String {
 /// Text without regard to case, as the older list compares it.
 pub(crate) fn fold(text: &str) -> String {
     normal(text).to_lowercase()
-}
-
-/// One spelling for characters that can be written in several ways.
-fn normal(text: &str) -> String {
-    text.nfc().collect()
 }

@@ -31,11 +31,11 @@ pub use self::token::{NewToken, Token};
 pub use self::turn::Turns;
 pub use self::update::{Change, TokenPatch, update};
 pub(crate) use self::view::view_readable;
-pub use self::view::{Details, Shown, TokenView};
+pub use self::view::{Shown, TokenView};
 use crate::access::DeduplicationBehavior;
 use crate::api::Broken;
 use crate::caller::Denied;
-use crate::{audit, keys, storage};
+use crate::{audit, keys, storage, token_intents};
 
 /// What became of a token that was asked for.
 #[derive(Clone)]
@@ -57,6 +57,8 @@ pub enum Error {
     IdTaken,
     #[error("others changed the same tokens at the same moment, again and again")]
     Contended,
+    #[error(transparent)]
+    Intent(#[from] token_intents::Error),
     #[error(transparent)]
     Unrecorded(#[from] audit::Unrecorded),
     #[error(transparent)]

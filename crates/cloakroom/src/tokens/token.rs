@@ -21,6 +21,8 @@ pub struct NewToken<'a> {
     pub id: Option<String>,
     pub kind: Option<String>,
     pub data: Option<&'a RawValue>,
+    /// The intent that gives type and data.
+    pub token_intent_id: Option<String>,
     pub mask: Option<Value>,
     pub containers: Option<Vec<String>>,
     pub privacy: Option<Privacy>,

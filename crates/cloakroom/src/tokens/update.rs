@@ -3,9 +3,10 @@
 use cloakroom_crypto::{Fingerprint, Sensitive};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::content::{Content, shown_mask};
-use super::create::code_change;
+use super::create::{code_change, converted, entries};
 use super::digest::Digests;
 use super::find::record_reads;
 use super::store::{self, Before, Outcome, Values, Write};
@@ -159,6 +160,7 @@ async fn merge(
             code: &code,
             claims: claim.is_some(),
             shown: Some(&shown),
+            intent: None,
         };
         let (write, mut token) = rewriting.write(vault, caller, &keys).await?;
         match store::write(vault, caller.tenant, &[write]).await? {
@@ -274,7 +276,7 @@ fn patched_data(
     let unreadable = |_| vec![Broken::new("data", "must be expressible as JSON")];
     let kept: Value = serde_json::from_slice(kept).map_err(unreadable)?;
     let settled = settle_patched(kind, kept, patch, caller.tenant_kind)?;
-    super::create::check_size(settled.data.expose())?;
+    attributes::data_size(settled.data.expose())?;
     Ok((settled.data, settled.security_code))
 }
 
@@ -320,6 +322,8 @@ pub(super) struct Rewriting<'a> {
     pub claims: bool,
     /// What its caller gets to see of it.
     pub shown: Option<&'a Shown>,
+    /// The intent whose data it takes up.
+    pub intent: Option<Uuid>,
 }
 
 impl Rewriting<'_> {
@@ -358,12 +362,16 @@ impl Rewriting<'_> {
             by: caller.application,
             code: code_change(vault, caller, &old.id, self.code).await?,
             claims: self.claims,
-            entry: entry(
-                caller,
-                Operation::Update,
-                (&old.id, content.kind),
-                self.shown,
+            entries: entries(
+                entry(
+                    caller,
+                    Operation::Update,
+                    (&old.id, content.kind),
+                    self.shown,
+                ),
+                self.intent.map(|intent| converted(caller, intent)),
             ),
+            intents: self.intent.into_iter().collect(),
         };
         let before = Before {
             row_version: old.row_version,

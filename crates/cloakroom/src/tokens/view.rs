@@ -9,10 +9,9 @@ use super::store::{self, TokenRow};
 use super::token::TokenData;
 use super::{Error, Token};
 use crate::access::{Container, Permission, Transform};
-use crate::bins::CardDetails;
 use crate::caller::Caller;
-use crate::token_attributes::{NO_MASK, TokenId, parse_mask};
-use crate::token_types::{BankDetails, TokenKind};
+use crate::token_attributes::{Details, NO_MASK, TokenId, parse_mask};
+use crate::token_types::TokenKind;
 use crate::vault::Vault;
 use crate::{containers, keys, security_codes};
 
@@ -32,15 +31,6 @@ pub struct Shown {
     pub details: Details,
     /// How the data came to look so.
     pub transform: Transform,
-}
-
-/// What a token of some types shows of itself whatever the transform.
-#[derive(Clone)]
-pub enum Details {
-    None,
-    Card(Option<CardDetails>),
-    NetworkToken(Option<CardDetails>),
-    Bank(Option<BankDetails>),
 }
 
 /// A token whose data was opened.
@@ -199,15 +189,7 @@ impl Visible<'_> {
     ) -> Result<Shown, keys::Error> {
         // Data was checked before it was sealed, so text that is not JSON did not come from here.
         let text = std::str::from_utf8(self.data.expose()).map_err(|_| keys::Error::Integrity)?;
-        let has_details = !matches!(
-            self.kind,
-            TokenKind::Token
-                | TokenKind::UsBankAccountNumber
-                | TokenKind::UsBankRoutingNumber
-                | TokenKind::SocialSecurityNumber
-                | TokenKind::EmployerIdNumber
-        );
-        let value = match transform == Transform::Mask || has_details {
+        let value = match transform == Transform::Mask || Details::exist_for(self.kind) {
             true => serde_json::from_str(text).map_err(|_| keys::Error::Integrity)?,
             false => Value::Null,
         };
@@ -219,7 +201,7 @@ impl Visible<'_> {
         let data = shown.map(RawValue::from_string).transpose();
         Ok(Shown {
             data: data.map_err(|_| keys::Error::Integrity)?,
-            details: self.details(vault, caller, &value),
+            details: Details::of(vault, caller.tenant_kind, self.kind, &value),
             transform,
         })
     }
@@ -242,22 +224,6 @@ impl Visible<'_> {
         match (self.code, text.strip_suffix('}')) {
             (Some(code), Some(open)) => format!("{open},\"cvc\":\"{}\"}}", code.expose()),
             _ => text.to_owned(),
-        }
-    }
-
-    fn details(&self, vault: &Vault, caller: &Caller, data: &Value) -> Details {
-        let card = |number: Option<&str>| {
-            let details = CardDetails::of(&vault.bins, caller.tenant_kind, number?)?;
-            let member = |name: &str| data.get(name).and_then(Value::as_u64);
-            Some(details.with_expiry(member("expiration_month"), member("expiration_year")))
-        };
-        let number = || data.get("number").and_then(Value::as_str);
-        match self.kind {
-            TokenKind::Card => Details::Card(card(number())),
-            TokenKind::CardNumber => Details::Card(card(data.as_str())),
-            TokenKind::NetworkToken => Details::NetworkToken(card(number())),
-            TokenKind::Bank => Details::Bank(BankDetails::of(data)),
-            _ => Details::None,
         }
     }
 }

@@ -69,6 +69,21 @@ pub(crate) const DOORS: &[(Method, &str, Needs)] = &[
         "/detokenize",
         Needs::Permission(Permission::TokenRead),
     ),
+    (
+        Method::POST,
+        "/token-intents",
+        Needs::Permission(Permission::TokenIntentCreate),
+    ),
+    (
+        Method::GET,
+        "/token-intents/{id}",
+        Needs::Permission(Permission::TokenIntentRead),
+    ),
+    (
+        Method::DELETE,
+        "/token-intents/{id}",
+        Needs::Permission(Permission::TokenIntentDelete),
+    ),
     (Method::GET, "/logs", Needs::Permission(Permission::LogRead)),
     (
         Method::GET,

@@ -17,6 +17,7 @@ mod documents;
 mod doors;
 mod expiry;
 mod ids;
+mod intents;
 mod isolation;
 mod keys;
 mod lists;

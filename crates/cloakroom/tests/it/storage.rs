@@ -73,6 +73,8 @@ async fn statements_that_keep_tenants_apart_name_the_tenant() {
         "keys::find_environment",
         "keys::insert_system_key",
         "keys::list_system_keys",
+        "token_intents::sweep",
+        "token_intents::sweep_codes",
         "tokens::sweep",
         "security_codes::sweep",
     ];

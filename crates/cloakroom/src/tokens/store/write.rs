@@ -35,8 +35,10 @@ pub(crate) struct Values {
     pub code: CodeChange,
     /// Whether this token is to be the only one with its fingerprint in its container.
     pub claims: bool,
+    /// Intents that are converted, and gone when it is written.
+    pub intents: Vec<Uuid>,
     /// What is recorded when it is written.
-    pub entry: Entry,
+    pub entries: Vec<Entry>,
 }
 
 /// What happens to the security code.
@@ -62,9 +64,16 @@ pub(crate) enum Write {
 }
 
 impl Write {
-    fn entry(&self) -> &Entry {
+    fn values(&self) -> &Values {
         let (Self::Insert(values) | Self::Update(_, values)) = self;
-        &values.entry
+        values
+    }
+
+    /// Has another intent converted together with what it already brings.
+    pub(crate) fn consume(&mut self, intent: Uuid, converted: Entry) {
+        let (Self::Insert(values) | Self::Update(_, values)) = self;
+        values.intents.push(intent);
+        values.entries.push(converted);
     }
 
     /// What nobody else may have: a claim, if it is to be one, and an id.
@@ -86,19 +95,66 @@ pub(crate) enum Outcome {
     Outrun,
 }
 
+/// Parts of a statement that converts intents (a parameter of the type `uuid[]`): they are locked first,
+/// nothing is written unless all of them are there, and they go with what is written.
+macro_rules! held {
+    ($intents:literal) => {
+        concat!(
+            "held as (
+            select intent_id
+            from token_intent
+            where tenant_id = $1
+              and intent_id = any(",
+            $intents,
+            "::uuid[])
+              and expires_at > now()
+            order by intent_id
+            for update
+        )"
+        )
+    };
+}
+
+macro_rules! all_held {
+    ($intents:literal) => {
+        concat!(
+            "cardinality(",
+            $intents,
+            "::uuid[]) = (select count(*) from held)"
+        )
+    };
+}
+
+macro_rules! consumed {
+    ($intents:literal, $done:literal) => {
+        concat!(
+            "consumed as (
+            delete from token_intent
+            using ",
+            $done,
+            "
+            where token_intent.tenant_id = $1
+              and token_intent.intent_id = any(",
+            $intents,
+            "::uuid[])
+        )"
+        )
+    };
+}
+
 statements! {
     // The database's clock decides whether an expiry still lies ahead. What belongs to a token is
     // written with it or not at all; a claim or an id that is taken refuses everything.
     INSERT: "tokens::insert" = concat!(
-        "with fresh as (
+        "with ", held!("$22"), ", fresh as (
             insert into token
                 (tenant_id, token_id, alias, container_id, kind, expires_at,
                  expires_offset_minutes, created_by, sealed, mask, metadata, fingerprint,
                  fingerprint_expression, search_indexes, terms, path, security_code_until)
             select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
                    now() + make_interval(secs => $19)
-            where $6::timestamptz is null
-               or $6::timestamptz > now()
+            where ($6::timestamptz is null or $6::timestamptz > now())
+              and ", all_held!("$22"), "
             returning created_at
         ), termed as (
             insert into term (tenant_id, term, path, created_at, token_id)
@@ -114,13 +170,13 @@ statements! {
             select $1, $12, $4, $2
             from fresh
             where $20
-        ), ", logged!("$21", "fresh"), "
+        ), ", consumed!("$22", "fresh"), ", ", logged!("$21", "fresh"), "
         select created_at
         from fresh");
     // The row version that was read decides whether anyone was faster. Rows of `term` and `claim`
     // are named one by one, and none is both removed and inserted.
     UPDATE: "tokens::update" = concat!(
-        "with changed as (
+        "with ", held!("$27"), ", changed as (
             update token
             set row_version = $3 + 1,
                 container_id = $4,
@@ -146,6 +202,7 @@ statements! {
               and row_version = $3
               and (expires_at is null or expires_at > now())
               and ($5::timestamptz is null or $5::timestamptz > now())
+              and ", all_held!("$27"), "
             returning created_at, modified_at
         ), forgotten as (
             delete from term
@@ -194,7 +251,7 @@ statements! {
             set key_id = excluded.key_id,
                 sealed = excluded.sealed,
                 expires_at = excluded.expires_at
-        ), ", logged!("$26", "changed"), "
+        ), ", consumed!("$27", "changed"), ", ", logged!("$26", "changed"), "
         select modified_at
         from changed");
     DELETE: "tokens::delete" = concat!(
@@ -268,7 +325,7 @@ async fn write_all(vault: &Vault, tenant: TenantId, writes: &[Write]) -> Result<
     }
     let mut pen = vault.audit.pen().await?;
     if let [write] = writes {
-        let rows = pen.sign(std::slice::from_ref(write.entry()));
+        let rows = pen.sign(&write.values().entries);
         let written = run(Target::Alone(&vault.db), tenant, write, &rows).await;
         pen.settle(&written, |rows| !rows.is_empty());
         return Ok(match written?.first() {
@@ -304,7 +361,7 @@ async fn write_within(
     order.sort_by_key(|position| writes[*position].wants());
     for position in order {
         let write = &writes[position];
-        let signed = pen.sign(std::slice::from_ref(write.entry()));
+        let signed = pen.sign(&write.values().entries);
         let rows = run(Target::Within(transaction), tenant, write, &signed).await?;
         let Some(row) = rows.first() else {
             return Ok(Outcome::Refused(position));
@@ -374,6 +431,7 @@ async fn insert(
                 &code_seconds,
                 &new.claims,
                 &signed,
+                &new.intents,
             ],
         )
         .await
@@ -429,6 +487,7 @@ async fn update(
                 &released.as_ref().map(|print| &print.as_bytes()[..]),
                 &before.container_number,
                 &signed,
+                &new.intents,
             ],
         )
         .await
