@@ -8,6 +8,7 @@ macro_rules! say {
     }};
 }
 
+mod audit;
 mod bins;
 mod configuration;
 mod dev;
@@ -64,6 +65,9 @@ enum Command {
     /// Import and examine what is known about BINs
     #[command(subcommand)]
     Bins(bins::BinsCommand),
+    /// Examine the record of what was done
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Print the description of the API (OpenAPI 3.1)
     Openapi,
 }
@@ -108,6 +112,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::App(command) => runtime()?.block_on(manage::app(load()?, command))?,
         Command::Key(command) => runtime()?.block_on(manage::key(load()?, command))?,
         Command::Bins(command) => runtime()?.block_on(bins::run(load()?, command))?,
+        Command::Audit(command) => return runtime()?.block_on(audit::run(load()?, command)),
         Command::Openapi => say!("{}", cloakroom::router::document_text().as_str().trim_end()),
     }
     Ok(ExitCode::SUCCESS)

@@ -455,3 +455,42 @@ async fn old_days_are_emptied_and_the_rest_still_verifies() {
     let slots: i64 = database.query_one(sql, &[]).await.unwrap().get(0);
     assert_eq!(slots, 2);
 }
+
+/// The pipeline takes some thousand records; `CLOAKROOM_TEST_CALLS` makes it ten million.
+#[tokio::test]
+async fn ten_days_leave_in_less_than_a_second() {
+    let vault = TestVault::start_patient().await;
+    let client = vault.revealing_client().await;
+    client.post("/tokens", note("a")).await;
+    vault.vault.audit.close().await;
+    let total = crate::support::calls(100_000);
+    let database = vault.database.connect().await;
+    let fill = format!(
+        "insert into log_chain
+         select (extract(epoch from now()) / 86400)::int - 95 - day, 1, node, 0, head_mac, true, row_mac
+         from log_chain, generate_series(0, 9) as day
+         where chain = 1;
+         insert into log
+         select mod(day, 100), to_timestamp(day * 86400.0) + number * interval '1 ms', 1, 1, gen_random_uuid(),
+             gen_random_uuid(), 1, gen_random_uuid()::text, 2, 3, '127.0.0.1', gen_random_uuid()::text, 1,
+             number, sha256(number::text::bytea)
+         from (select day from log_chain order by day limit 10) as days, generate_series(1, {}) as number",
+        total / 10
+    );
+    database.batch_execute(&fill).await.unwrap();
+    let size = "select pg_size_pretty(sum(pg_total_relation_size(inhrelid))), count(*)
+        from pg_inherits where inhparent = 'log'::regclass";
+    let size: String = database.query_one(size, &[]).await.unwrap().get(0);
+
+    let started = Instant::now();
+    let removed = audit::retain(&vault.vault, Duration::from_secs(24 * 3600))
+        .await
+        .unwrap();
+    let took = started.elapsed();
+
+    println!("{removed} days with {total} records, {size}, left in {took:?}");
+    let left = "select count(*) from log where created_at < now() - interval '91 days'";
+    let left: i64 = database.query_one(left, &[]).await.unwrap().get(0);
+    assert_eq!((removed, left), (10, 0));
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}

@@ -83,6 +83,18 @@ impl Load {
         })
     }
 
+    /// The same requests, sent to another node of the same vault.
+    pub(super) fn sent_to(&self, node: &Node) -> Self {
+        Self {
+            address: node.address.clone(),
+            keys: self.keys.clone(),
+            first_id: self.first_id.clone(),
+            script: self.script.clone(),
+            ids: self.ids.clone(),
+            runs: Cell::new(0),
+        }
+    }
+
     /// Names the tokens that gets ask for, one id per line.
     pub(super) fn choose_from(&mut self, ids: &str) -> Result<()> {
         let first = ids.lines().next().context("there are no tokens")?;

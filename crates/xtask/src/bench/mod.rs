@@ -22,7 +22,7 @@ use self::database::Database;
 use self::engine::{Engine, Statement};
 use self::load::{Load, Operation, Outcome};
 use self::node::Node;
-use self::report::Row;
+use self::report::{Recording, Row};
 use self::vault::Vault;
 use crate::{packages, workspace};
 
@@ -115,6 +115,7 @@ async fn measure(arguments: &Arguments) -> Result<()> {
         Ok(rows) => rows,
         Err(error) => return Err(error.context(bench.node.log_tail())),
     };
+    let recording = bench.recording().await?;
     bench.stop().await?;
     if !arguments.short {
         machine::warn_if_busy("after the measurements").await?;
@@ -123,6 +124,7 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     let json = report::json(&rows)?;
     report::check(&json, rows.len())?;
     println!("\n{}", report::table(&rows));
+    println!("\n{}", report::recording(&recording));
     if let Some(file) = &arguments.json {
         write(file, &json)?;
     }
@@ -149,6 +151,8 @@ struct Bench {
     plan: Plan,
     load: Load,
     node: Node,
+    /// A node that does not record reads, and the same load for it.
+    unrecorded: (Node, Load),
     engine: Engine,
     kept: Database,
     postgres: Postgres,
@@ -169,18 +173,23 @@ impl Bench {
         vault::migrate(binary, &postgres.url_of("engine")).await?;
         let vault = Vault::create(binary, &postgres.url(), folder.path()).await?;
         let node = Node::start(&vault, folder.path()).await?;
-        let mut load = Load::new(&node, vault.keys, folder.path())?;
+        let mut load = Load::new(&node, vault.keys.clone(), folder.path())?;
 
         println!("bench: creating {} tokens or a few more", plan.tokens);
         let rows = fill(&load, &kept, plan.tokens).await?;
         load.choose_from(&kept.ask("select token_id from token").await?)?;
         probe::views_differ(&load).await?;
+        let silent = [("CLOAKROOM__AUDIT__RECORD_READS", "false")];
+        let log = folder.path().join("unrecorded.log");
+        let unrecorded = Node::start_with(&vault, &log, &silent).await?;
+        let unrecorded_load = load.sent_to(&unrecorded);
         let engine = Engine::new(bare, kept.shape().await?, rows, folder.path()).await?;
         println!("bench: {}", engine.describe());
         Ok(Self {
             plan,
             load,
             node,
+            unrecorded: (unrecorded, unrecorded_load),
             engine,
             kept,
             postgres,
@@ -213,6 +222,31 @@ impl Bench {
             Row::new(Operation::GetRevealed, connections, &revealed, finds),
             Row::new(Operation::Create, connections, &created, inserts),
         ])
+    }
+
+    /// What recording costs: the same reads from a node that records and one that does not, in turn.
+    async fn recording(&self) -> Result<Vec<Recording>> {
+        let mut measured = Vec::new();
+        for operation in [Operation::GetMasked, Operation::GetRevealed] {
+            for &connections in self.plan.connections {
+                let recorded = self.node_at(operation, connections).await?;
+                announce(operation.name(), connections, "silent");
+                let load = &self.unrecorded.1;
+                load.run(operation, connections, self.plan.warm_up_s)
+                    .await?;
+                let silent = load
+                    .run(operation, connections, self.plan.measured_s)
+                    .await?;
+                println!("{:>9.0}/s", silent.requests_per_s());
+                measured.push(Recording {
+                    operation,
+                    connections,
+                    recorded_per_s: recorded.requests_per_s(),
+                    unrecorded_per_s: silent.requests_per_s(),
+                });
+            }
+        }
+        Ok(measured)
     }
 
     async fn node_at(&self, operation: Operation, connections: u32) -> Result<Outcome> {
@@ -253,6 +287,7 @@ impl Bench {
 
     async fn stop(self) -> Result<()> {
         self.node.stop().await?;
+        self.unrecorded.0.stop().await?;
         Ok(self.postgres.stop()?)
     }
 }

@@ -34,16 +34,25 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) async fn start(vault: &Vault, folder: &Path) -> Result<Self> {
+        Self::start_with(vault, &folder.join("node.log"), &[]).await
+    }
+
+    /// Starts a node with further settings, named as in its environment.
+    pub(super) async fn start_with(
+        vault: &Vault,
+        log: &Path,
+        settings: &[(&str, &str)],
+    ) -> Result<Self> {
         let [api, admin] = free_addresses()?;
-        let log = folder.join("node.log");
         let process = vault
             .command(&LAUNCHER)
             .arg("serve")
             .env("CLOAKROOM__HTTP__LISTEN", api.to_string())
             .env("CLOAKROOM__ADMIN__LISTEN", admin.to_string())
+            .envs(settings.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(File::create(&log)?)
+            .stderr(File::create(log)?)
             .kill_on_drop(true)
             .spawn()
             .context("starting the node")?;
@@ -52,7 +61,7 @@ impl Node {
             address: api.to_string(),
             process,
             pid: pid.cast_signed(),
-            log,
+            log: log.to_owned(),
         };
         node.wait_until_ready(&admin.to_string()).await?;
         Ok(node)

@@ -73,6 +73,39 @@ pub(super) fn table(rows: &[Row]) -> Table {
     table
 }
 
+/// The same read with and without its record.
+pub(super) struct Recording {
+    pub(super) operation: Operation,
+    pub(super) connections: u32,
+    pub(super) recorded_per_s: f64,
+    pub(super) unrecorded_per_s: f64,
+}
+
+/// What recording costs: how many reads a node serves, of those that it serves without.
+pub(super) fn recording(measured: &[Recording]) -> Table {
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN).set_header([
+        "operation",
+        "connections",
+        "recorded/s",
+        "unrecorded/s",
+        "ratio",
+    ]);
+    for row in measured {
+        table.add_row([
+            row.operation.name().to_owned(),
+            row.connections.to_string(),
+            format!("{:.0}", row.recorded_per_s),
+            format!("{:.0}", row.unrecorded_per_s),
+            format!("{:.2}", row.recorded_per_s / row.unrecorded_per_s),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
 pub(super) fn json(rows: &[Row]) -> Result<String> {
     let mut text = serde_json::to_string_pretty(rows)?;
     text.push('\n');
