@@ -271,7 +271,7 @@ async fn what_cannot_be_converted_is_named() {
     );
 }
 
-/// Covers 18.8.
+/// Covers 11.15, 18.8.
 #[tokio::test]
 async fn tokenize_converts_intents_beside_values() {
     let vault = TestVault::start().await;
@@ -298,7 +298,7 @@ async fn tokenize_converts_intents_beside_values() {
     assert_eq!(rows(&vault, "token").await, 2);
 }
 
-/// Covers 18.9.
+/// Covers 7.16, 18.9.
 #[tokio::test]
 async fn with_deduplication_an_intent_is_merged_into_the_token_that_is_there() {
     let vault = TestVault::start().await;

@@ -36,6 +36,7 @@ fn told(listed: &[Value]) -> Vec<String> {
     listed.iter().map(words).collect()
 }
 
+/// Covers 3.30, 12.11, 19.1.
 #[tokio::test]
 async fn everything_that_happens_to_a_token_is_told_once() {
     let vault = TestVault::start().await;
@@ -94,6 +95,7 @@ async fn everything_that_happens_to_a_token_is_told_once() {
 }
 
 /// What shows no data is told as well, and as what it was.
+/// Covers 19.2.
 #[tokio::test]
 async fn masked_and_redacted_reads_are_told_within_a_second() {
     let vault = TestVault::start().await;
@@ -138,6 +140,7 @@ async fn masked_and_redacted_reads_are_told_within_a_second() {
 }
 
 /// I20: without a record there is no reveal, and what shows nothing goes on.
+/// Covers 19.3.
 #[tokio::test]
 async fn nothing_is_revealed_that_cannot_be_recorded() {
     let vault = TestVault::start().await;
@@ -179,6 +182,7 @@ async fn nothing_is_revealed_that_cannot_be_recorded() {
     assert_eq!(tokens, 1, "a change without a record is none");
 }
 
+/// Covers 19.4.
 #[tokio::test]
 async fn logs_are_listed_by_page_and_by_cursor_to_the_end() {
     let vault = TestVault::start().await;
@@ -229,6 +233,7 @@ async fn logs_are_listed_by_page_and_by_cursor_to_the_end() {
     assert_eq!(theirs.items().len(), 0, "another tenant's records");
 }
 
+/// Covers 19.5.
 #[tokio::test]
 async fn logs_are_filtered_and_wrong_filters_are_named() {
     let vault = TestVault::start().await;
@@ -291,6 +296,7 @@ async fn logs_are_filtered_and_wrong_filters_are_named() {
 }
 
 /// A tenant sees as much as its quota says; the rest stays for those who examine.
+/// Covers 19.6.
 #[tokio::test]
 async fn records_older_than_the_quota_are_not_shown() {
     let vault = TestVault::start().await;
@@ -324,6 +330,7 @@ async fn records_older_than_the_quota_are_not_shown() {
 }
 
 /// I21: whatever is done to records by SQL, an examination finds it.
+/// Covers 19.7.
 #[tokio::test]
 async fn tampering_with_records_is_found() {
     let cases: [(&str, fn(&Finding) -> bool); 12] = [
@@ -365,6 +372,7 @@ async fn tampering_with_records_is_found() {
 }
 
 /// What was cut off together with every trace of it in the database shows against an anchor.
+/// Covers 19.8.
 #[tokio::test]
 async fn an_anchor_shows_what_was_cut_off_with_all_its_traces() {
     let vault = TestVault::start().await;
@@ -414,6 +422,7 @@ async fn an_anchor_shows_what_was_cut_off_with_all_its_traces() {
 }
 
 /// Days leave as a whole, and those that a quota still shows stay.
+/// Covers 19.9.
 #[tokio::test]
 async fn old_days_are_emptied_and_the_rest_still_verifies() {
     let vault = TestVault::start().await;
