@@ -27,6 +27,7 @@
 //! # Ok::<(), cloakroom_crypto::Error>(())
 //! ```
 
+mod client_key;
 mod custody;
 mod digest;
 mod fields;
@@ -42,6 +43,7 @@ mod wrap;
 #[cfg(test)]
 mod vectors;
 
+pub use client_key::{ClientKey, ClientMessage, ClientSender, PUBLIC_KEY_BYTES, SentMessage};
 pub use custody::CustodyBinding;
 pub use digest::{
     ClientHash, Fingerprint, blind_term, client_hmac, fingerprint, mac, named_uuid_bytes,

@@ -5,6 +5,7 @@ use aws_lc_rs::digest::{Context as DigestContext, SHA256};
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::hmac;
+use aws_lc_rs::kdf::{SskdfDigestAlgorithmId, get_sskdf_digest_algorithm, sskdf_digest};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -62,6 +63,25 @@ pub(crate) fn derive(secret: &[u8], salt: &[u8], info: &[u8]) -> Zeroizing<[u8; 
         .and_then(|output| output.fill(key.as_mut_slice()))
         .expect("hkdf yields one block");
     key
+}
+
+/// The Concat KDF with SHA-256 as RFC 7518, section 4.6.2, fills it in: `names` are the algorithm and
+/// both parties, `bits` is what the key is for and `key` has room for.
+pub(crate) fn concat_kdf(
+    secret: &[u8],
+    names: [&[u8]; 3],
+    bits: u32,
+    key: &mut [u8],
+) -> Result<(), Unspecified> {
+    let mut info = Vec::new();
+    for name in names {
+        let length = u32::try_from(name.len()).map_err(|_| Unspecified)?;
+        info.extend_from_slice(&length.to_be_bytes());
+        info.extend_from_slice(name);
+    }
+    info.extend_from_slice(&bits.to_be_bytes());
+    let algorithm = get_sskdf_digest_algorithm(SskdfDigestAlgorithmId::Sha256);
+    sskdf_digest(algorithm.ok_or(Unspecified)?, secret, &info, key)
 }
 
 /// AES-256-GCM under a key that is used for this one message.
@@ -190,6 +210,23 @@ mod tests {
         for (key, message, digest) in cases {
             assert_eq!(hex::encode(hmac(&key, &message)), digest);
         }
+    }
+
+    #[test]
+    fn concat_kdf_yields_the_published_key() {
+        // RFC 7518, appendix C: the shared secret of Alice and Bob, for 128 bits.
+        let secret = [
+            158, 86, 217, 29, 129, 113, 53, 211, 114, 131, 66, 131, 191, 132, 38, 156, 251, 49,
+            110, 163, 218, 128, 106, 72, 246, 218, 167, 121, 140, 254, 144, 196,
+        ];
+        let mut key = [0; 16];
+
+        concat_kdf(&secret, [b"A128GCM", b"Alice", b"Bob"], 128, &mut key).unwrap();
+
+        let expected = [
+            86, 170, 141, 234, 248, 35, 109, 32, 92, 34, 40, 205, 113, 167, 16, 26,
+        ];
+        assert_eq!(key, expected);
     }
 
     #[test]

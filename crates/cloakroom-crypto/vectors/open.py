@@ -6,8 +6,10 @@ import json
 import pathlib
 import struct
 
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.concatkdf import ConcatKDFHash
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 FOLDER = pathlib.Path(__file__).parent
@@ -94,6 +96,17 @@ def digest(vector):
             return keyed(key, long_fields(b"custody.v1", name, value, b"tenant_kek", version))
 
 
+def open_message(vector):
+    private = X25519PrivateKey.from_private_bytes(unhex(vector["private"]))
+    assert private.public_key().public_bytes_raw() == unhex(vector["public"])
+    secret = private.exchange(X25519PublicKey.from_public_bytes(unhex(vector["ephemeral"])))
+    name, nobody = b"A256GCM", struct.pack(">I", 0)
+    info = struct.pack(">I", len(name)) + name + nobody + nobody + struct.pack(">I", 256)
+    key = ConcatKDFHash(SHA256(), 32, info).derive(secret)
+    sealed = unhex(vector["ciphertext"]) + unhex(vector["tag"])
+    return AESGCM(key).decrypt(unhex(vector["nonce"]), sealed, unhex(vector["aad"]))
+
+
 def keyed(key, message):
     return hmac.new(key, message, hashlib.sha256).digest()
 
@@ -108,3 +121,4 @@ def check(file, function, expected):
 check("envelope.json", open_record, "plaintext")
 check("wrap.json", unwrap, "key")
 check("digest.json", digest, "digest")
+check("client_key.json", open_message, "plaintext")
