@@ -1,0 +1,175 @@
+//! The keys of an application: making, finding and deleting them.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::application::{ApplicationKey, genuine_row};
+use super::find::uuid;
+use super::store::KeptApplication;
+use super::{Asker, Error, Filter, settle, settle_and_forget, store};
+use crate::access::{
+    ApiKey, ApplicationRow, Authenticated as _, KeyParts, KeyRow, Permission, secret_mac,
+};
+use crate::audit::{self, EntityKind, Operation};
+use crate::ids;
+use crate::storage::Transaction;
+use crate::vault::Vault;
+
+/// Enough to replace a key without a gap, and few enough to keep an eye on.
+const KEYS_MAX: i64 = 3;
+
+/// A new key, with the text that is shown only now.
+pub struct CreatedKey {
+    pub id: Uuid,
+    pub key: ApiKey,
+    pub created_by: Option<Uuid>,
+    pub created_at: Timestamp,
+}
+
+impl From<&CreatedKey> for ApplicationKey {
+    fn from(created: &CreatedKey) -> Self {
+        Self {
+            id: created.id,
+            created_by: created.created_by,
+            created_at: created.created_at,
+        }
+    }
+}
+
+/// Makes a further key for an application; the ones it has keep working.
+pub async fn create_key(
+    vault: &Vault,
+    asker: Asker<'_>,
+    application: &str,
+) -> Result<CreatedKey, Error> {
+    asker.require(Permission::ApplicationCreate)?;
+    let id = uuid(application)?;
+    let recorded = audit::begin(vault).await?;
+    let created = insert_further(vault, &recorded, asker, id).await;
+    settle(recorded, created, |created| {
+        vec![asker.entry(Operation::Create, EntityKind::ApplicationKey, created.id)]
+    })
+    .await
+}
+
+/// The application is locked before its keys are counted, so that they cannot become too many at once.
+async fn insert_further(
+    vault: &Vault,
+    transaction: &Transaction,
+    asker: Asker<'_>,
+    application: Uuid,
+) -> Result<CreatedKey, Error> {
+    let tenant = asker.tenant();
+    let kept = store::lock(transaction, tenant, application).await?;
+    let kept = kept.ok_or(Error::NotFound("application"))?;
+    let row = genuine_row(vault.keys.control(), tenant, &kept)?;
+    if store::count_keys(transaction, tenant, application).await? >= KEYS_MAX {
+        return Err(Error::TooManyKeys(KEYS_MAX));
+    }
+    insert(vault, transaction, asker, &row).await
+}
+
+/// Makes a key for an application whose row is locked or new.
+pub(super) async fn insert(
+    vault: &Vault,
+    transaction: &Transaction,
+    asker: Asker<'_>,
+    application: &ApplicationRow,
+) -> Result<CreatedKey, Error> {
+    let control = vault.keys.control();
+    let region = vault.config.vault.region.as_str();
+    // Until one is found by something that finds no other key, which nearly always is the first.
+    loop {
+        let key = ApiKey::generate(asker.tenant_kind(), region, application.kind);
+        let parts = KeyParts::parse(key.expose()).ok_or(Error::Unauthorized)?;
+        let row = KeyRow {
+            lookup: parts.lookup.to_owned(),
+            tenant_number: application.tenant_number,
+            application: application.id,
+            id: ids::new_uuid(),
+            secret_mac: secret_mac(control, key.expose()).to_vec(),
+            expires_at: None,
+        };
+        let row_mac = row.row_mac(control);
+        let inserted = store::insert_key(transaction, &row, asker.id(), &row_mac).await?;
+        if let Some(created_at) = inserted {
+            return Ok(CreatedKey {
+                id: row.id,
+                key,
+                created_by: asker.id(),
+                created_at,
+            });
+        }
+    }
+}
+
+/// Lists the keys of an application, the oldest first, without their texts.
+///
+/// The type of a key is that of its application: of another type there are none.
+pub async fn list_keys(
+    vault: &Vault,
+    asker: Asker<'_>,
+    application: &str,
+    filter: &Filter,
+) -> Result<Vec<ApplicationKey>, Error> {
+    asker.require(Permission::ApplicationRead)?;
+    let (control, tenant) = (vault.keys.control(), asker.tenant());
+    let kept = kept(vault, asker, application).await?;
+    let kind = genuine_row(control, tenant, &kept)?.kind;
+    let has_kind = filter.kinds.as_ref().is_none_or(|all| all.contains(&kind));
+    let is_wanted = |id: &Uuid| has_kind && filter.ids.as_ref().is_none_or(|all| all.contains(id));
+    let keys = store::list_keys(&vault.db, tenant, &[kept.id]).await?;
+    keys.iter()
+        .filter(|key| is_wanted(&key.id))
+        .map(|key| ApplicationKey::of(control, tenant, key))
+        .collect()
+}
+
+/// Finds one key of an application, without its text.
+pub async fn find_key(
+    vault: &Vault,
+    asker: Asker<'_>,
+    application: &str,
+    key: &str,
+) -> Result<ApplicationKey, Error> {
+    // A name that is no UUID is no key's, but the application is looked for all the same.
+    let id = key.parse().unwrap_or(Uuid::nil());
+    let only = Filter {
+        ids: Some(vec![id]),
+        kinds: None,
+    };
+    let keys = list_keys(vault, asker, application, &only).await?;
+    let found = keys.into_iter().next();
+    let found = found.ok_or(Error::NotFound("application key"))?;
+    let entry = asker.entry(Operation::Read, EntityKind::ApplicationKey, found.id);
+    vault.audit.note(vec![entry]).await?;
+    Ok(found)
+}
+
+/// Deletes one key of an application; the others keep working.
+pub async fn delete_key(
+    vault: &Vault,
+    asker: Asker<'_>,
+    application: &str,
+    key: &str,
+) -> Result<(), Error> {
+    asker.require(Permission::ApplicationDelete)?;
+    let application = kept(vault, asker, application).await?.id;
+    let key = key.parse().unwrap_or(Uuid::nil());
+    let recorded = audit::begin(vault).await?;
+    let deleted = store::delete_key(&recorded, asker.tenant(), application, key).await;
+    let deleted = match deleted {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error::NotFound("application key")),
+        Err(error) => Err(error.into()),
+    };
+    settle_and_forget(vault, recorded, deleted, |()| {
+        vec![asker.entry(Operation::Delete, EntityKind::ApplicationKey, key)]
+    })
+    .await
+}
+
+async fn kept(vault: &Vault, asker: Asker<'_>, id: &str) -> Result<KeptApplication, Error> {
+    let kept = store::find(&vault.db, asker.tenant(), uuid(id)?).await?;
+    kept.ok_or(Error::NotFound("application"))
+}
