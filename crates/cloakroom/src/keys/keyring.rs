@@ -25,9 +25,9 @@ pub struct Keyring {
     control: ControlKey,
     audit: Arc<AuditKey>,
     /// Used without asking anyone. Requests that miss at the same moment share one look-up.
-    fresh: Cache<i32, Arc<TenantKeys>>,
+    pub(super) fresh: Cache<i32, Arc<TenantKeys>>,
     /// Used only while the provider is away.
-    remembered: Cache<i32, Arc<TenantKeys>>,
+    pub(super) remembered: Cache<i32, Arc<TenantKeys>>,
 }
 
 impl Keyring {

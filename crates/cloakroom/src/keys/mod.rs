@@ -5,6 +5,7 @@
 
 mod api;
 mod create;
+mod destroy;
 mod examine;
 mod keyring;
 mod mac_keys;
@@ -13,6 +14,7 @@ mod store;
 mod tenant_keys;
 
 pub use self::create::{create_tenant_keys, initialize};
+pub use self::destroy::destroy_tenant_keys;
 pub use self::examine::{Examined, examine};
 pub use self::keyring::Keyring;
 pub use self::mac_keys::{AuditKey, ControlKey};

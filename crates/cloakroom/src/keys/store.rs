@@ -33,6 +33,12 @@ statements! {
     INSERT_TENANT_KEY: "keys::insert_tenant_key" =
         "insert into tenant_key (tenant_id, purpose, version, state, wrapped, check_value)
         values ($1, $2, $3, $4, $5, $6)";
+    // State 4. The rows stay and say that these keys once were; nothing opens any more without them.
+    DESTROY_TENANT_KEYS: "keys::destroy_tenant_keys" =
+        "update tenant_key
+        set state = 4,
+            wrapped = ''
+        where tenant_id = $1";
     LIST_TENANT_KEYS: "keys::list_tenant_keys" =
         "select purpose, version, state, wrapped, check_value
         from tenant_key
@@ -99,6 +105,16 @@ pub(super) async fn insert_tenant_key(
                 &key.check_value,
             ],
         )
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn destroy_tenant_keys(
+    transaction: &Transaction,
+    tenant: TenantId,
+) -> Result<(), Error> {
+    transaction
+        .run(&DESTROY_TENANT_KEYS, &[&tenant.number])
         .await?;
     Ok(())
 }
