@@ -14,6 +14,7 @@ mod reference;
 mod root_key;
 mod section;
 mod security_codes;
+mod sessions;
 mod setting;
 mod telemetry;
 mod vault;
@@ -35,6 +36,7 @@ pub use self::redis::Redis;
 pub use self::reference::{reference, sample};
 pub use self::root_key::{Provider, RootKey};
 pub use self::security_codes::SecurityCodes;
+pub use self::sessions::Sessions;
 pub use self::setting::Secret;
 pub use self::telemetry::Telemetry;
 pub use self::vault::{Environment, Region, Vault};
@@ -53,6 +55,7 @@ pub struct Config {
     pub access: Access,
     pub quotas: Quotas,
     pub audit: Audit,
+    pub sessions: Sessions,
     pub deprecated: Deprecated,
     pub security_codes: SecurityCodes,
     pub log: Log,
@@ -138,6 +141,7 @@ impl Config {
             access: Access::read(source),
             quotas: Quotas::read(source),
             audit: Audit::read(source),
+            sessions: Sessions::read(source),
             deprecated: Deprecated::read(source),
             security_codes: SecurityCodes::read(source),
             log: Log::read(source),

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use super::section::{Description, Row, environment_name};
 use super::{
     Access, Admin, Audit, Database, Deprecated, Http, Log, Quotas, Redis, RootKey, SecurityCodes,
-    Telemetry, Vault,
+    Sessions, Telemetry, Vault,
 };
 
-pub(super) fn sections() -> [Description; 13] {
+pub(super) fn sections() -> [Description; 14] {
     [
         Vault::describe(),
         Http::describe(),
@@ -19,6 +19,7 @@ pub(super) fn sections() -> [Description; 13] {
         Access::describe(),
         Quotas::describe(),
         Audit::describe(),
+        Sessions::describe(),
         Deprecated::describe(),
         SecurityCodes::describe(),
         Log::describe(),
