@@ -7,7 +7,8 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::access::{
-    ApplicationKind, Container, Grants, Permission, Quotas, TenantKind, TenantSettings, Transform,
+    ApplicationKind, Container, Grants, Permission, Quotas, Subject, TenantKind, TenantSettings,
+    Transform,
 };
 use crate::ids::TenantId;
 
@@ -20,8 +21,21 @@ pub struct Holder {
     pub quotas: Quotas,
     pub application: Uuid,
     pub application_kind: ApplicationKind,
+    /// The API key, or the session.
     pub key: Uuid,
+    pub standing: Standing,
     pub grants: Grants,
+}
+
+/// What a key makes of its holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// An application with its own grants.
+    Application,
+    /// A session of a public application, with grants of its own.
+    Session,
+    /// A session that nobody has authorized yet. It may ask for nothing.
+    Unauthorized,
 }
 
 /// One request of a holder. Every verb takes one.
@@ -64,8 +78,18 @@ impl Holder {
         permission: Permission,
         container: &Container,
     ) -> Result<Transform, Denied> {
+        let id = None;
+        self.require_on(permission, Subject { container, id })
+    }
+
+    /// Requires a permission on a token that exists, and tells how data may then appear.
+    pub fn require_on(
+        &self,
+        permission: Permission,
+        subject: Subject<'_>,
+    ) -> Result<Transform, Denied> {
         self.fitting(permission)?
-            .decide(permission, container)
+            .decide(permission, subject)
             .ok_or(Denied(permission))
     }
 
@@ -80,6 +104,14 @@ impl Holder {
         Err(Denied(permission))
     }
 
+    /// Requires a permission that has nothing to do with containers.
+    pub fn require_plain(&self, permission: Permission) -> Result<(), Denied> {
+        if self.fitting(permission)?.permissions.contains(permission) {
+            return Ok(());
+        }
+        Err(Denied(permission))
+    }
+
     /// Where a permission is held: containers that do not overlap, in descending order.
     pub fn reach(&self, permission: Permission) -> Result<Vec<Container>, Denied> {
         let reach = self.fitting(permission)?.reach(permission);
@@ -89,12 +121,96 @@ impl Holder {
         Ok(reach)
     }
 
+    /// Requires that a permission may be held in a container, for lists that decide about each token.
+    pub fn require_within(
+        &self,
+        permission: Permission,
+        container: &Container,
+    ) -> Result<(), Denied> {
+        let reach = self.reach(permission)?;
+        match reach.iter().any(|held| held.holds(container)) {
+            true => Ok(()),
+            false => Err(Denied(permission)),
+        }
+    }
+
+    /// Whether each token in the reach of a permission is covered by it.
+    pub fn fills_reach(&self, permission: Permission) -> bool {
+        self.grants.fill_reach(permission)
+    }
+
     /// Grants were checked when they were given; a kind that may never hold this is refused again.
     fn fitting(&self, permission: Permission) -> Result<&Grants, Denied> {
-        if permission.fits(self.application_kind) {
+        let fits = match self.standing {
+            Standing::Application => permission.fits(self.application_kind),
+            Standing::Session => permission.fits_session(),
+            Standing::Unauthorized => false,
+        };
+        if fits {
             Ok(&self.grants)
         } else {
             Err(Denied(permission))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::access::{ALL_PERMISSIONS, AccessRule, RateLimit, Scope};
+    use crate::ids;
+
+    /// Someone with every permission there is, plainly and by a rule, whatever their kind may hold.
+    fn all_powerful(kind: ApplicationKind) -> Holder {
+        let all = ALL_PERMISSIONS.iter().copied();
+        let hour = Duration::from_secs(3_600);
+        Holder {
+            tenant: TenantId {
+                number: 1,
+                uuid: ids::new_uuid(),
+            },
+            tenant_kind: TenantKind::Test,
+            settings: TenantSettings::default(),
+            quotas: Quotas {
+                rate_limit: RateLimit::Default,
+                log_retention: hour,
+                tokenize_limit: 1,
+                detokenize_limit: 1,
+                cvc_retention: hour,
+                token_intent_retention: hour,
+            },
+            application: ids::new_uuid(),
+            application_kind: kind,
+            key: ids::new_uuid(),
+            standing: Standing::Application,
+            grants: Grants {
+                permissions: all.clone().collect(),
+                rules: vec![AccessRule {
+                    description: "All of it".to_owned(),
+                    priority: 1,
+                    scope: Scope::Container(Container::root()),
+                    transform: Transform::Reveal,
+                    permissions: all.collect(),
+                }],
+            },
+        }
+    }
+
+    #[test]
+    fn grants_that_a_kind_may_not_hold_are_refused_when_they_are_used() {
+        for kind in ApplicationKind::ALL {
+            let holder = all_powerful(kind);
+            for permission in ALL_PERMISSIONS.iter().copied() {
+                let passes = [
+                    holder.require(permission, &Container::root()).is_ok(),
+                    holder.require_somewhere(permission).is_ok(),
+                    holder.require_plain(permission).is_ok(),
+                    holder.reach(permission).is_ok(),
+                ];
+                assert_eq!(passes, [permission.fits(kind); 4], "{kind} {permission}");
+            }
         }
     }
 }

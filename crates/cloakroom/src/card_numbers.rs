@@ -8,6 +8,9 @@ const SEPARATORS_MAX: usize = 3;
 const UUID_LENGTH: usize = 36;
 const UUID_FIRST_GROUP: usize = 8;
 
+/// What is said where a card number must not be.
+pub(crate) const NO_CARD_NUMBER: &str = "must not hold a card number: it is kept in clear";
+
 /// Whether text holds what looks like a card number, with or without separators.
 ///
 /// Used where card numbers must not be: better one harmless value refused than one card kept clear.

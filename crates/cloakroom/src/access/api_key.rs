@@ -11,6 +11,9 @@ const RANDOM_LENGTH: usize = 22;
 const TAIL_LENGTH: usize = 32;
 const LENGTH_MAX: usize = 100;
 
+/// How keys of sessions are marked.
+const SESSION_MARK: &str = "ses";
+
 const BASE58: &str = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
 /// A new key. It is shown once and kept only as a keyed digest.
@@ -20,7 +23,9 @@ pub struct ApiKey(Sensitive<String>);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct KeyParts<'a> {
     pub tenant_kind: TenantKind,
+    /// That of its application; sessions belong to public ones.
     pub application_kind: ApplicationKind,
+    pub is_session: bool,
     pub lookup: &'a str,
 }
 
@@ -30,12 +35,7 @@ impl ApiKey {
         region: &str,
         application_kind: ApplicationKind,
     ) -> Self {
-        let mut text = format!(
-            "key_{}_{region}_{}_{}",
-            tenant_kind.key_mark(),
-            application_kind.key_mark(),
-            random_base58(RANDOM_LENGTH),
-        );
+        let mut text = start(tenant_kind, region, application_kind.key_mark());
         if has_tail(application_kind) {
             text.push('.');
             text.push_str(&hex::encode(random_bytes::<{ TAIL_LENGTH / 2 }>()));
@@ -43,10 +43,20 @@ impl ApiKey {
         Self(Sensitive::new(text))
     }
 
+    /// The key of a session.
+    pub fn generate_for_session(tenant_kind: TenantKind, region: &str) -> Self {
+        Self(Sensitive::new(start(tenant_kind, region, SESSION_MARK)))
+    }
+
     /// The text, for the one time that it is shown.
     pub fn expose(&self) -> &str {
         self.0.expose()
     }
+}
+
+fn start(tenant_kind: TenantKind, region: &str, mark: &str) -> String {
+    let (env, random) = (tenant_kind.key_mark(), random_base58(RANDOM_LENGTH));
+    format!("key_{env}_{region}_{mark}_{random}")
 }
 
 impl<'a> KeyParts<'a> {
@@ -64,9 +74,13 @@ impl<'a> KeyParts<'a> {
         let tenant_kind = [TenantKind::Test, TenantKind::Production]
             .into_iter()
             .find(|candidate| candidate.key_mark() == env)?;
-        let application_kind = ApplicationKind::ALL
-            .into_iter()
-            .find(|candidate| candidate.key_mark() == kind)?;
+        let is_session = kind == SESSION_MARK;
+        let application_kind = match is_session {
+            true => ApplicationKind::Public,
+            false => ApplicationKind::ALL
+                .into_iter()
+                .find(|candidate| candidate.key_mark() == kind)?,
+        };
         let region_fits =
             (2..=10).contains(&region.len()) && region.bytes().all(|b| b.is_ascii_lowercase());
         if !region_fits || !is_random_part(random, application_kind) {
@@ -75,6 +89,7 @@ impl<'a> KeyParts<'a> {
         Some(Self {
             tenant_kind,
             application_kind,
+            is_session,
             lookup: random.get(..LOOKUP_LENGTH)?,
         })
     }
@@ -140,7 +155,9 @@ mod tests {
             ),
             (format!("key_test_US_pub_{random}"), false),
             (format!("key_live_us_pub_{random}"), false),
-            (format!("key_test_us_ses_{random}"), false),
+            (format!("key_test_us_ses_{random}"), true),
+            (format!("key_test_us_ses_{random}.{tail}"), false),
+            (format!("key_test_us_sex_{random}"), false),
             (format!("key_test_us_pub_{random}1"), false),
             (format!("key_test_us_pub_{}", "0".repeat(22)), false),
             (format!("key_test_us_pub_{random}_x"), false),

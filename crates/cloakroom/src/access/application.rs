@@ -1,15 +1,17 @@
-//! An application: the holder of keys and grants.
+//! Kinds of applications, which hold keys and grants, and the rule for names.
 
 use std::fmt;
 
-use uuid::Uuid;
+use utoipa::ToSchema;
 
-use super::{Error, Grants};
+use crate::api::Broken;
+use crate::card_numbers::{NO_CARD_NUMBER, holds_card_number};
 
 const NAME_LENGTH_MAX: usize = 200;
 
 /// Where an application runs, and so what it may be trusted with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ToSchema)]
+#[schema(as = ApplicationType, rename_all = "lowercase")]
 pub enum ApplicationKind {
     Private = 1,
     Public = 2,
@@ -21,6 +23,10 @@ impl ApplicationKind {
 
     pub fn from_number(number: i16) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as i16 == number)
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     pub fn name(self) -> &'static str {
@@ -47,28 +53,15 @@ impl fmt::Display for ApplicationKind {
     }
 }
 
-/// An application that is asked for.
-#[derive(Clone, Debug)]
-pub struct NewApplication {
-    pub name: String,
-    pub kind: ApplicationKind,
-    pub grants: Grants,
-}
-
-#[derive(Clone, Debug)]
-pub struct Application {
-    pub id: Uuid,
-    pub name: String,
-    pub kind: ApplicationKind,
-    pub grants: Grants,
-}
-
-/// Names are one line of 1 to 200 characters.
-pub(super) fn check_name(name: &str) -> Result<(), Error> {
+/// Names are one line of 1 to 200 characters, kept in clear.
+pub(crate) fn check_name(name: &str) -> Result<(), Broken> {
     let length = name.chars().count();
     if length == 0 || length > NAME_LENGTH_MAX || name.chars().any(char::is_control) {
         let rule = format!("must be one line of 1 to {NAME_LENGTH_MAX} characters");
-        return Err(Error::invalid("name", rule));
+        return Err(Broken::new("name", rule));
+    }
+    if holds_card_number(name) {
+        return Err(Broken::new("name", NO_CARD_NUMBER));
     }
     Ok(())
 }

@@ -1,14 +1,15 @@
 //! Turning the text of an API key into a caller.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use moka::future::Cache;
 
 use super::row_mac::Authenticated as _;
-use super::store::{self, Credential};
+use super::store::{self, Credential, HeldKey};
 use super::{Error, Grants, KeyParts, TenantQuotas, TenantSettings};
-use crate::caller::Holder;
+use crate::caller::{Holder, Standing};
 use crate::config;
 use crate::keys::ControlKey;
 use crate::storage;
@@ -25,6 +26,8 @@ const SECRET: &str = "api-key.v1";
 pub struct Authenticator {
     known: Cache<[u8; 32], Known>,
     ttl: Duration,
+    /// How often everything was forgotten; what was learned before the last time does not count.
+    age: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -32,6 +35,7 @@ struct Known {
     holder: Arc<Holder>,
     /// Counted from before the look-up: the row may have changed while it was on its way.
     until: Instant,
+    age: u64,
 }
 
 /// Why nobody is known under a key.
@@ -50,7 +54,18 @@ impl Authenticator {
         Self {
             known,
             ttl: config.key_cache_ttl,
+            age: AtomicU64::new(0),
         }
+    }
+
+    /// Forgets everyone, when a key or an application was changed or deleted through this node. A
+    /// look-up that is on its way, and may have seen the rows as they were, counts no more either.
+    pub fn forget_all(&self) {
+        self.age.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn age(&self) -> u64 {
+        self.age.load(Ordering::SeqCst)
     }
 }
 
@@ -59,27 +74,33 @@ pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Holder>, Erro
     let parts = KeyParts::parse(text).ok_or(Error::Unauthorized)?;
     let digest = secret_mac(vault.keys.control(), text);
     let known = &vault.authenticator.known;
+    let age = vault.authenticator.age();
     if let Some(known) = known.get(&digest).await
         && Instant::now() < known.until
+        && known.age == age
     {
         return Ok(known.holder);
     }
-    known.invalidate(&digest).await;
-    // Equal look-ups at one moment share one statement and its outcome.
-    match known
-        .try_get_with(digest, look_up(vault, &parts, text))
-        .await
-    {
-        Ok(known) => Ok(known.holder),
-        Err(nobody) => match &*nobody {
-            Nobody::Unknown => Err(Error::Unauthorized),
-            Nobody::Failed(error) => Err(error.clone().into()),
-        },
+    loop {
+        known.invalidate(&digest).await;
+        // Equal look-ups at one moment share one statement and its outcome. One that had begun before
+        // everything was forgotten is waited for and then made again.
+        match known
+            .try_get_with(digest, look_up(vault, &parts, text))
+            .await
+        {
+            Ok(known) if known.age < age => {}
+            Ok(known) => return Ok(known.holder),
+            Err(nobody) => match &*nobody {
+                Nobody::Unknown => return Err(Error::Unauthorized),
+                Nobody::Failed(error) => return Err(error.clone().into()),
+            },
+        }
     }
 }
 
 /// The digest under which a key's secret is kept.
-pub(super) fn secret_mac(control: &ControlKey, text: &str) -> [u8; 32] {
+pub(crate) fn secret_mac(control: &ControlKey, text: &str) -> [u8; 32] {
     control.authenticate(SECRET, &[text.as_bytes()])
 }
 
@@ -91,15 +112,17 @@ fn says_what_it_is(parts: &KeyParts<'_>, credential: &Credential) -> bool {
 
 /// One statement, then the same digests whether the key exists or not, compared in constant time.
 async fn look_up(vault: &Vault, parts: &KeyParts<'_>, text: &str) -> Result<Known, Nobody> {
-    let until = Instant::now() + vault.authenticator.ttl;
+    let (asked_at, age) = (Instant::now(), vault.authenticator.age());
     let control = vault.keys.control();
-    let found = store::find_credential(&vault.db, parts.lookup)
-        .await
-        .map_err(Nobody::Failed)?;
+    let found = match parts.is_session {
+        true => store::find_session(&vault.db, parts.lookup).await,
+        false => store::find_credential(&vault.db, parts.lookup).await,
+    };
+    let found = found.map_err(Nobody::Failed)?;
     let is_known = found.is_some();
     let credential = found.unwrap_or_else(Credential::nobody);
 
-    let matches = control.verifies(SECRET, &[text.as_bytes()], &credential.key.secret_mac);
+    let matches = control.verifies(SECRET, &[text.as_bytes()], credential.key.secret_mac());
     let genuine = is_genuine(control, &credential);
     if !is_known || !matches || !says_what_it_is(parts, &credential) {
         return Err(Nobody::Unknown);
@@ -108,10 +131,18 @@ async fn look_up(vault: &Vault, parts: &KeyParts<'_>, text: &str) -> Result<Know
         report_altered(&credential);
         return Err(Nobody::Unknown);
     }
+    // What expires is not remembered for longer than it has left.
+    let ttl = vault.authenticator.ttl;
+    let mut until = asked_at + credential.left.map_or(ttl, |left| left.min(ttl));
     let holder = holder(vault, credential).ok_or(Nobody::Unknown)?;
+    // A session that waits to be authorized may be so at any moment, through any node.
+    if holder.standing == Standing::Unauthorized {
+        until = asked_at;
+    }
     Ok(Known {
         holder: Arc::new(holder),
         until,
+        age,
     })
 }
 
@@ -135,7 +166,7 @@ fn report_altered(credential: &Credential) {
         error.kind = "altered_row",
         tenant.id = %credential.tenant.id.uuid,
         application.id = %credential.application.id,
-        key.id = %credential.key.id,
+        key.id = %credential.key.id(),
         "a key, its application or its tenant was changed outside the vault; the key is refused"
     );
 }
@@ -147,7 +178,13 @@ fn holder(vault: &Vault, credential: Credential) -> Option<Holder> {
         tenant,
         ..
     } = credential;
-    let grants = serde_json::from_str::<Grants>(&application.grants).ok();
+    let (grants, standing) = match &key {
+        HeldKey::Key(_) => (Grants::parse(&application.grants), Standing::Application),
+        HeldKey::Session(session) => match &session.grants {
+            Some(grants) => (Grants::parse(grants), Standing::Session),
+            None => (Some(Grants::default()), Standing::Unauthorized),
+        },
+    };
     let settings = TenantSettings::parse(&tenant.settings);
     let quotas = TenantQuotas::parse(&tenant.quotas);
     let (Some(grants), Some(settings), Some(quotas)) = (grants, settings, quotas) else {
@@ -165,7 +202,8 @@ fn holder(vault: &Vault, credential: Credential) -> Option<Holder> {
         quotas: quotas.or_default(&vault.config),
         application: application.id,
         application_kind: application.kind,
-        key: key.id,
+        key: key.id(),
+        standing,
         grants,
     })
 }

@@ -13,7 +13,7 @@ const PAGE: i64 = 500;
 #[derive(Debug, Default)]
 pub struct Examined {
     pub rows: usize,
-    /// Tenants whose row is genuine; only their other rows are looked at.
+    /// Tenants that are not deleted and whose row is genuine; only their other rows are looked at.
     pub tenants: Vec<TenantId>,
     /// Sentences that name each row which was changed outside the vault.
     pub altered: Vec<String>,
@@ -26,10 +26,12 @@ pub async fn examine(vault: &Vault) -> Result<Examined, Error> {
     let mut after = 0;
     loop {
         let page = store::list_tenants(&vault.db, after, PAGE).await?;
-        let Some((last, ..)) = page.last() else { break };
+        let Some((last, _)) = page.last() else { break };
         after = last.id.number;
-        for (tenant, mac, _) in page {
-            if examined.judge(tenant.is_genuine(control, &mac), "tenant", tenant.id.uuid) {
+        for (tenant, mac) in page {
+            let genuine = tenant.is_genuine(control, &mac);
+            let genuine = examined.judge(genuine, "tenant", tenant.id.uuid);
+            if genuine && tenant.deleted_at.is_none() {
                 examined.tenants.push(tenant.id);
             }
         }

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName};
 
 use super::{Error, authenticate};
 use crate::api::{ApiError, PeerAddr};
-use crate::caller::{Caller, Denied};
+use crate::caller::{Caller, Denied, Standing};
 use crate::telemetry::{Actor, TraceId};
 use crate::vault::Vault;
 
@@ -21,6 +21,9 @@ pub async fn require_key(State(vault): State<Vault>, mut request: Request, next:
         Ok(holder) => holder,
         Err(error) => return ApiError::from(error).into_response(),
     };
+    if holder.standing == Standing::Unauthorized {
+        return ApiError::forbidden("The session is not authorized yet.").into_response();
+    }
     let actor = Actor {
         tenant: holder.tenant.uuid,
         application: holder.application,
@@ -55,9 +58,6 @@ impl From<Error> for ApiError {
             Error::Invalid { field, rule } => Self::invalid(field, rule),
             Error::NotFound(what) => Self::not_found(format!("There is no such {what}.")),
             Error::Altered(_) => Self::internal("altered_row"),
-            Error::Busy | Error::TooManyKeys(_) | Error::ProductionTenantInTest => {
-                Self::conflict(format!("{error}."))
-            }
             Error::Keys(error) => error.into(),
             Error::Storage(error) => error.into(),
         }

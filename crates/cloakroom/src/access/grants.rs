@@ -1,13 +1,12 @@
 //! What an application is allowed: plain permissions and access rules, and how they decide.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::{ApplicationKind, Container, Error, Permission, PermissionSet};
-
-const RULE_PERMISSIONS_MAX: usize = 50;
+use super::{Container, Permission, PermissionSet, Scope, Subject};
 
 /// What happens to a token's data before the caller sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Transform {
     Redact,
@@ -15,17 +14,36 @@ pub enum Transform {
     Reveal,
 }
 
-/// Permissions in one container and below, with the transform that goes with them.
+impl Transform {
+    const ALL: [Self; 3] = [Self::Redact, Self::Mask, Self::Reveal];
+
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|transform| transform.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Redact => "redact",
+            Self::Mask => "mask",
+            Self::Reveal => "reveal",
+        }
+    }
+}
+
+/// Permissions about some tokens, with the transform that goes with them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessRule {
     pub description: String,
     pub priority: u32,
-    pub container: Container,
+    #[serde(flatten)]
+    pub scope: Scope,
     pub transform: Transform,
     pub permissions: PermissionSet,
 }
 
-/// Everything an application may do.
+/// Everything an application may do. Rules are in order of priority.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grants {
     pub permissions: PermissionSet,
@@ -33,51 +51,23 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Checks grants for an application of this kind, and puts rules into order of priority.
-    pub fn checked(mut self, kind: ApplicationKind) -> Result<Self, Error> {
-        if self.permissions.is_empty() && self.rules.is_empty() {
-            return Err(Error::invalid(
-                "permissions",
-                "must not be empty when there are no rules",
-            ));
-        }
-        if let Some(foreign) = self
-            .permissions
-            .iter()
-            .find(|permission| !permission.fits(kind))
-        {
-            let rule = format!("must not hold {foreign} for a {kind} application");
-            return Err(Error::invalid("permissions", rule));
-        }
-        if kind == ApplicationKind::Management && !self.rules.is_empty() {
-            return Err(Error::invalid(
-                "rules",
-                "must be empty for a management application",
-            ));
-        }
-        for (index, rule) in self.rules.iter().enumerate() {
-            rule.check(kind)
-                .map_err(|(field, rule)| Error::invalid(format!("rules[{index}].{field}"), rule))?;
-        }
-        self.rules.sort_by_key(|rule| rule.priority);
-        if self
-            .rules
-            .windows(2)
-            .any(|pair| pair[0].priority == pair[1].priority)
-        {
-            return Err(Error::invalid("rules", "must have different priorities"));
-        }
-        Ok(self)
+    /// Reads what was kept.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
     }
 
-    /// Decides whether `permission` is held in `container`, and how data then appears.
+    pub(crate) fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Decides whether `permission` is held on a token, and how data then appears.
     ///
-    /// The first rule that covers the container and names the permission wins; a rule that does not
+    /// The first rule that covers the token and names the permission wins; a rule that does not
     /// name it never stops the search. After the rules, plain permissions hold everywhere.
-    pub fn decide(&self, permission: Permission, container: &Container) -> Option<Transform> {
+    pub fn decide(&self, permission: Permission, subject: Subject<'_>) -> Option<Transform> {
         self.rules
             .iter()
-            .find(|rule| rule.permissions.contains(permission) && rule.container.holds(container))
+            .find(|rule| rule.permissions.contains(permission) && rule.scope.covers(subject))
             .map(|rule| rule.transform)
             .or_else(|| {
                 self.permissions
@@ -88,24 +78,33 @@ impl Grants {
 
     /// The containers in which, and below which, `permission` is held, in descending order.
     ///
-    /// No one of them lies in another, so that nothing is met twice.
+    /// No one of them lies in another, so that nothing is met twice. Where a rule has conditions, not
+    /// everything in them is covered: [`Grants::decide`] has the last word on each token.
     pub fn reach(&self, permission: Permission) -> Vec<Container> {
         if self.permissions.contains(permission) {
             return vec![Container::root()];
         }
         let mut reach: Vec<Container> = Vec::new();
         for rule in &self.rules {
-            let container = &rule.container;
+            let container = rule.scope.reach();
             if !rule.permissions.contains(permission)
-                || reach.iter().any(|known| known.holds(container))
+                || reach.iter().any(|known| known.holds(&container))
             {
                 continue;
             }
             reach.retain(|known| !container.holds(known));
-            reach.push(container.clone());
+            reach.push(container);
         }
         reach.sort_by(|a, b| b.cmp(a));
         reach
+    }
+
+    /// Whether `permission` is held on everything in its reach. Where rules have conditions, it is not.
+    pub fn fill_reach(&self, permission: Permission) -> bool {
+        let is_exact = |rule: &AccessRule| {
+            !rule.permissions.contains(permission) || matches!(rule.scope, Scope::Container(_))
+        };
+        self.permissions.contains(permission) || self.rules.iter().all(is_exact)
     }
 
     /// Whether `permission` is held anywhere at all.
@@ -118,35 +117,8 @@ impl Grants {
     }
 }
 
-impl AccessRule {
-    fn check(&self, kind: ApplicationKind) -> Result<(), (&'static str, String)> {
-        if self.priority == 0 {
-            return Err(("priority", "must be 1 or more".into()));
-        }
-        if self.permissions.is_empty() || self.permissions.iter().count() > RULE_PERMISSIONS_MAX {
-            return Err((
-                "permissions",
-                format!("must hold 1 to {RULE_PERMISSIONS_MAX} entries"),
-            ));
-        }
-        for permission in self.permissions.iter() {
-            if !permission.is_scoped() {
-                return Err((
-                    "permissions",
-                    format!("must not hold {permission}: it has no scope"),
-                ));
-            }
-            if !permission.fits(kind) {
-                let rule = format!("must not hold {permission} for a {kind} application");
-                return Err(("permissions", rule));
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Plain permissions never reveal, except to proxies and reactors, which pass data on.
-fn implicit_transform(permission: Permission) -> Transform {
+pub(crate) fn implicit_transform(permission: Permission) -> Transform {
     match permission {
         Permission::TokenUse | Permission::ProxyInvoke | Permission::ReactorInvoke => {
             Transform::Reveal
@@ -158,6 +130,7 @@ fn implicit_transform(permission: Permission) -> Transform {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{ApplicationKind, NewGrants};
     use super::*;
     use Permission::{TokenCreate, TokenDelete, TokenRead, TokenUse};
 
@@ -170,10 +143,19 @@ mod tests {
         AccessRule {
             description: "a rule".into(),
             priority,
-            container: Container::known(container),
+            scope: Scope::Container(Container::known(container)),
             transform,
             permissions: permissions.iter().copied().collect(),
         }
+    }
+
+    fn decided(grants: &Grants, permission: Permission, container: &str) -> Option<Transform> {
+        let container = &Container::known(container);
+        let subject = Subject {
+            container,
+            id: None,
+        };
+        grants.decide(permission, subject)
     }
 
     #[test]
@@ -187,7 +169,8 @@ mod tests {
                 rule(2, "/users/government/", Transform::Redact, &[TokenRead]),
             ],
         };
-        let grants = grants.checked(ApplicationKind::Private).unwrap();
+        let private = Some(ApplicationKind::Private);
+        let grants = NewGrants::from(grants).checked(private).unwrap();
 
         let cases = [
             (TokenRead, "/users/government/", Some(Transform::Redact)),
@@ -198,7 +181,7 @@ mod tests {
             (TokenDelete, "/users/", None),
         ];
         for (permission, container, expected) in cases {
-            let decided = grants.decide(permission, &Container::known(container));
+            let decided = decided(&grants, permission, container);
             assert_eq!(decided, expected, "{permission} {container}");
         }
     }
@@ -217,7 +200,7 @@ mod tests {
             (TokenCreate, "/pci/high/", None),
         ];
         for (permission, container, expected) in cases {
-            let decided = grants.decide(permission, &Container::known(container));
+            let decided = decided(&grants, permission, container);
             assert_eq!(decided, expected, "{permission} {container}");
         }
     }
@@ -247,67 +230,5 @@ mod tests {
             assert_eq!(paths, expected, "{containers:?}");
         }
         assert_eq!(ruled(&["/a/"]).reach(TokenUse), [Container::root()]);
-    }
-
-    #[test]
-    fn grants_that_a_kind_may_not_have_are_refused() {
-        use ApplicationKind::{Management, Private, Public};
-        let plain = |permissions: &[Permission]| Grants {
-            permissions: permissions.iter().copied().collect(),
-            rules: vec![],
-        };
-        let ruled = |rules: Vec<AccessRule>| Grants {
-            rules,
-            ..Grants::default()
-        };
-
-        let cases = [
-            (Public, plain(&[TokenCreate]), true),
-            (Public, plain(&[TokenRead]), false),
-            (Private, plain(&[TokenRead]), true),
-            (Private, plain(&[Permission::ApplicationRead]), false),
-            (Private, Grants::default(), false),
-            (Management, plain(&[Permission::ApplicationRead]), true),
-            (
-                Management,
-                ruled(vec![rule(1, "/", Transform::Mask, &[TokenRead])]),
-                false,
-            ),
-            (
-                Public,
-                ruled(vec![rule(1, "/", Transform::Reveal, &[TokenRead])]),
-                false,
-            ),
-            (
-                Private,
-                ruled(vec![rule(0, "/", Transform::Mask, &[TokenRead])]),
-                false,
-            ),
-            (
-                Private,
-                ruled(vec![rule(1, "/", Transform::Mask, &[])]),
-                false,
-            ),
-            (
-                Private,
-                ruled(vec![rule(1, "/", Transform::Mask, &[Permission::LogRead])]),
-                false,
-            ),
-            (
-                Private,
-                ruled(vec![
-                    rule(1, "/", Transform::Mask, &[TokenRead]),
-                    rule(1, "/a/", Transform::Mask, &[TokenRead]),
-                ]),
-                false,
-            ),
-        ];
-        for (kind, grants, expected) in cases {
-            assert_eq!(
-                grants.clone().checked(kind).is_ok(),
-                expected,
-                "{kind} {grants:?}"
-            );
-        }
     }
 }

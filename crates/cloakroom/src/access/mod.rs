@@ -1,15 +1,14 @@
-//! Who is asking: tenants, applications, their keys, and what their grants allow.
+//! Who is asking: applications, their keys, what their grants allow, and what their tenants want.
 
 mod api_key;
 mod application;
 mod authenticate;
+mod condition;
 mod container;
-mod create_application;
-mod create_key;
-mod create_tenant;
 mod examine;
 pub mod gate;
 mod grants;
+mod new_grants;
 mod permission;
 mod quotas;
 mod row_mac;
@@ -17,18 +16,24 @@ mod store;
 mod tenant;
 
 pub use self::api_key::{ApiKey, KeyParts};
-pub use self::application::{Application, ApplicationKind, NewApplication};
+pub use self::application::ApplicationKind;
+pub(crate) use self::application::check_name;
+pub(crate) use self::authenticate::secret_mac;
 pub use self::authenticate::{Authenticator, authenticate};
+pub use self::condition::{Attribute, Condition, Operator, Scope, Subject};
 pub use self::container::{Container, NotAContainer};
-pub use self::create_application::create_application;
-pub use self::create_key::{CreatedKey, create_key};
-pub use self::create_tenant::{create_tenant, find_tenant, list_tenants, longest_log_retention};
 pub use self::examine::{Examined, examine};
+pub(crate) use self::grants::implicit_transform;
 pub use self::grants::{AccessRule, Grants, Transform};
+pub use self::new_grants::{NewCondition, NewGrants, NewRule};
 pub use self::permission::{ALL_PERMISSIONS, Permission, PermissionSet};
 pub use self::quotas::{Quotas, RateLimit, TenantQuotas};
+pub(crate) use self::row_mac::{
+    ApplicationRow, Authenticated, KeyRow, NO_QUOTAS, SessionRow, TenantRow,
+};
 pub(crate) use self::store::STATEMENTS;
-pub use self::tenant::{DeduplicationBehavior, NewTenant, Tenant, TenantKind, TenantSettings};
+pub use self::tenant::{DeduplicationBehavior, Tenant, TenantKind, TenantSettings};
+use crate::api::Broken;
 use crate::{keys, storage};
 
 #[derive(Debug, thiserror::Error)]
@@ -42,18 +47,16 @@ pub enum Error {
     NotFound(&'static str),
     #[error("the {0} was changed outside the vault")]
     Altered(&'static str),
-    #[error("other tenants were made at the same moment; try again")]
-    Busy,
-    #[error(
-        "an application has at most {0} keys, and this one has them all: make another application"
-    )]
-    TooManyKeys(i64),
-    #[error("a vault of the environment `test` keeps test tenants only")]
-    ProductionTenantInTest,
     #[error(transparent)]
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl From<Broken> for Error {
+    fn from(broken: Broken) -> Self {
+        Self::invalid(broken.path, broken.rule)
+    }
 }
 
 impl Error {

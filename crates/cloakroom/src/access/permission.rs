@@ -124,6 +124,11 @@ impl Permission {
         self.kinds().contains(&kind)
     }
 
+    /// Whether a session may hold it: what its public application may, and everything about tokens.
+    pub fn fits_session(self) -> bool {
+        self.fits(Public) || self.is_scoped()
+    }
+
     /// Whether it can be given for some containers only, by an access rule.
     pub fn is_scoped(self) -> bool {
         self.name().starts_with("token:") || matches!(self, Self::ProxyInvoke | Self::ReactorInvoke)

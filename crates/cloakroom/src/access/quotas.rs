@@ -4,11 +4,17 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use jiff::SignedDuration;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Error;
 use super::row_mac::NO_QUOTAS;
 use crate::config::{self, Config};
+
+const SECONDS: &str = "must be a whole number of seconds";
+const TOKENS: &str = "must be a whole number";
 
 /// Which table of rate limits holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +23,15 @@ pub enum RateLimit {
     #[default]
     Default,
     Unlimited,
+}
+
+impl RateLimit {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Unlimited => "unlimited",
+        }
+    }
 }
 
 /// What a tenant may use.
@@ -49,6 +64,15 @@ pub struct TenantQuotas {
 }
 
 impl TenantQuotas {
+    pub const NAMES: [&str; 6] = [
+        "rate_limit",
+        "log_retention",
+        "tokenize_limit",
+        "detokenize_limit",
+        "cvc_retention",
+        "token_intent_retention",
+    ];
+
     /// Reads what was kept.
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
@@ -56,6 +80,45 @@ impl TenantQuotas {
 
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_else(|_| NO_QUOTAS.to_owned())
+    }
+
+    /// Changes one quota by its name; null goes back to the deployment's.
+    pub fn set(&mut self, name: &str, value: &Value) -> Result<(), Error> {
+        let mut changed = self.clone();
+        match name {
+            "rate_limit" => {
+                let rule = "must be `default` or `unlimited`";
+                changed.rate_limit = read(name, value, rule)?;
+            }
+            "log_retention" => changed.log_retention = read(name, value, SECONDS)?,
+            "tokenize_limit" => changed.tokenize_limit = read(name, value, TOKENS)?,
+            "detokenize_limit" => changed.detokenize_limit = read(name, value, TOKENS)?,
+            "cvc_retention" => changed.cvc_retention = read(name, value, SECONDS)?,
+            "token_intent_retention" => {
+                changed.token_intent_retention = read(name, value, SECONDS)?;
+            }
+            _ => return Err(Error::invalid(name, "is no quota")),
+        }
+        changed.check()?;
+        *self = changed;
+        Ok(())
+    }
+
+    /// The value that an operator means: `24h`, `5`, `unlimited`, or `default` to go back to the
+    /// deployment's.
+    pub fn value_of(name: &str, text: &str) -> Result<Value, Error> {
+        Ok(match text {
+            "default" => Value::Null,
+            _ if name.ends_with("_retention") => text
+                .parse::<SignedDuration>()
+                .ok()
+                .filter(|time| time.subsec_nanos() == 0)
+                .map(|time| Value::from(time.as_secs()))
+                .ok_or_else(|| Error::invalid(name, "must be a time, such as 24h, 30m or 90s"))?,
+            _ => text
+                .parse::<u64>()
+                .map_or_else(|_| text.into(), Value::from),
+        })
     }
 
     /// Refuses what nobody may set.
@@ -98,6 +161,11 @@ impl TenantQuotas {
     }
 }
 
+/// A value of the type that a quota has; nothing for null.
+fn read<T: DeserializeOwned>(name: &str, value: &Value, rule: &str) -> Result<Option<T>, Error> {
+    Option::deserialize(value).map_err(|_| Error::invalid(name, rule))
+}
+
 fn within<T: PartialOrd, S: Display>(
     name: &str,
     given: Option<T>,
@@ -113,5 +181,95 @@ fn within<T: PartialOrd, S: Display>(
             ))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn quotas_are_set_by_name_within_their_range() {
+        let cases = [
+            ("rate_limit", json!("unlimited"), true),
+            ("rate_limit", json!("none"), false),
+            ("rate_limit", json!(1), false),
+            ("log_retention", json!(3_600), true),
+            ("log_retention", json!(3_599), false),
+            ("log_retention", json!(92 * 86_400), true),
+            ("log_retention", json!(92 * 86_400 + 1), false),
+            ("tokenize_limit", json!(1), true),
+            ("tokenize_limit", json!(0), false),
+            ("tokenize_limit", json!(1_000), true),
+            ("tokenize_limit", json!(1_001), false),
+            ("tokenize_limit", json!(-1), false),
+            ("tokenize_limit", json!(1.5), false),
+            ("tokenize_limit", json!("5"), false),
+            ("detokenize_limit", json!(1_000), true),
+            ("detokenize_limit", json!(1_001), false),
+            ("cvc_retention", json!(1), true),
+            ("cvc_retention", json!(0), false),
+            ("cvc_retention", json!(172_800), true),
+            ("cvc_retention", json!(172_801), false),
+            ("token_intent_retention", json!(172_800), true),
+            ("token_intent_retention", json!(172_801), false),
+            ("tokenise_limit", json!(5), false),
+        ];
+        for (name, value, fits) in cases {
+            let mut quotas = TenantQuotas::default();
+            assert_eq!(quotas.set(name, &value).is_ok(), fits, "{name} {value}");
+            assert_eq!(quotas != TenantQuotas::default(), fits, "{name} {value}");
+            if fits {
+                assert_eq!(TenantQuotas::parse(&quotas.to_text()), Some(quotas.clone()));
+                quotas.set(name, &Value::Null).unwrap();
+                assert_eq!(quotas.to_text(), NO_QUOTAS, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn operators_write_times_as_they_say_them() {
+        let cases = [
+            (
+                "cvc_retention",
+                "30m",
+                Some(json!({"cvc_retention": 1_800})),
+            ),
+            (
+                "log_retention",
+                "48h",
+                Some(json!({"log_retention": 172_800})),
+            ),
+            ("tokenize_limit", "20", Some(json!({"tokenize_limit": 20}))),
+            (
+                "rate_limit",
+                "unlimited",
+                Some(json!({"rate_limit": "unlimited"})),
+            ),
+            ("rate_limit", "default", Some(json!({}))),
+            ("cvc_retention", "default", Some(json!({}))),
+            ("cvc_retention", "1800", None),
+            ("cvc_retention", "1500ms", None),
+            ("cvc_retention", "-30m", None),
+            ("tokenize_limit", "many", None),
+            ("tokenize", "5", None),
+        ];
+        for (name, text, expected) in cases {
+            let mut quotas = TenantQuotas::default();
+            let value = TenantQuotas::value_of(name, text);
+            let set = value.and_then(|value| quotas.set(name, &value));
+            let kept = set.is_ok().then(|| quotas.to_text());
+            let expected = expected.map(|value: Value| value.to_string());
+            assert_eq!(kept, expected, "{name}={text}");
+        }
+    }
+
+    #[test]
+    fn every_quota_has_its_name() {
+        for name in TenantQuotas::NAMES {
+            TenantQuotas::default().set(name, &Value::Null).unwrap();
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::ids::TenantId;
 use crate::keys::ControlKey;
 
 /// A row whose digest can be made and checked.
-pub(super) trait Authenticated {
+pub(crate) trait Authenticated {
     const DOMAIN: &'static str;
     fn parts(&self) -> Vec<Vec<u8>>;
 
@@ -28,13 +28,15 @@ fn slices(parts: &[Vec<u8>]) -> Vec<&[u8]> {
     parts.iter().map(Vec::as_slice).collect()
 }
 
-pub(super) struct TenantRow {
+pub(crate) struct TenantRow {
     pub id: TenantId,
     pub name: String,
     pub kind: TenantKind,
     pub settings: String,
     /// Quotas of its own as the JSON text that is kept; [`NO_QUOTAS`] when it has none.
     pub quotas: String,
+    /// When it was deleted; its keys are refused from then on.
+    pub deleted_at: Option<Timestamp>,
 }
 
 /// A tenant for which the deployment's quotas hold.
@@ -51,15 +53,19 @@ impl Authenticated for TenantRow {
             (self.kind as i16).to_be_bytes().to_vec(),
             self.settings.clone().into_bytes(),
         ];
-        // Tenants that are older than quotas have a digest without them.
-        if self.quotas != NO_QUOTAS {
+        // Tenants that are older than quotas have a digest without them. A deleted one always names
+        // them, so that its last part cannot be taken for quotas.
+        if self.quotas != NO_QUOTAS || self.deleted_at.is_some() {
             parts.push(self.quotas.clone().into_bytes());
+        }
+        if self.deleted_at.is_some() {
+            parts.push(time_part(self.deleted_at));
         }
         parts
     }
 }
 
-pub(super) struct ApplicationRow {
+pub(crate) struct ApplicationRow {
     pub tenant_number: i32,
     pub id: Uuid,
     pub name: String,
@@ -84,7 +90,7 @@ impl Authenticated for ApplicationRow {
     }
 }
 
-pub(super) struct KeyRow {
+pub(crate) struct KeyRow {
     pub lookup: String,
     pub tenant_number: i32,
     pub application: Uuid,
@@ -105,6 +111,36 @@ impl Authenticated for KeyRow {
             self.secret_mac.clone(),
             time_part(self.expires_at),
         ]
+    }
+}
+
+pub(crate) struct SessionRow {
+    pub lookup: String,
+    pub tenant_number: i32,
+    pub application: Uuid,
+    pub id: Uuid,
+    pub secret_mac: Vec<u8>,
+    pub nonce_mac: Vec<u8>,
+    /// The grants as the JSON text that is kept; none before it is authorized.
+    pub grants: Option<String>,
+    pub expires_at: Timestamp,
+}
+
+impl Authenticated for SessionRow {
+    const DOMAIN: &'static str = "row.session.v1";
+
+    fn parts(&self) -> Vec<Vec<u8>> {
+        let mut parts = vec![
+            self.lookup.clone().into_bytes(),
+            self.tenant_number.to_be_bytes().to_vec(),
+            self.application.into_bytes().to_vec(),
+            self.id.into_bytes().to_vec(),
+            self.secret_mac.clone(),
+            self.nonce_mac.clone(),
+            time_part(Some(self.expires_at)),
+        ];
+        parts.extend(self.grants.clone().map(String::into_bytes));
+        parts
     }
 }
 

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use super::Error;
+use super::{Error, TenantQuotas};
 use crate::ids::TenantId;
 
 /// Whether a tenant's data is real. Keys of one kind never reach tenants of the other.
@@ -38,21 +39,18 @@ impl TenantKind {
     }
 }
 
-/// A tenant that is asked for.
-#[derive(Clone, Debug)]
-pub struct NewTenant {
-    pub name: String,
-    pub kind: TenantKind,
-    pub settings: TenantSettings,
-}
-
 #[derive(Clone, Debug)]
 pub struct Tenant {
     pub id: TenantId,
     pub name: String,
     pub kind: TenantKind,
     pub settings: TenantSettings,
+    pub quotas: TenantQuotas,
+    /// The application that made it; nothing when it was made by command.
+    pub created_by: Option<Uuid>,
     pub created_at: Timestamp,
+    pub modified_by: Option<Uuid>,
+    pub modified_at: Option<Timestamp>,
 }
 
 /// How a tenant wants its tokens treated. Kept and shown as names with text.

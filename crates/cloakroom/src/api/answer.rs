@@ -36,6 +36,18 @@ impl Answer {
         Ok(answer)
     }
 
+    /// 201 with a body, for what has no address.
+    pub fn made(body: &impl Serialize) -> Result<Self, ApiError> {
+        Self::with_body(StatusCode::CREATED, body)
+    }
+
+    /// 200 without a body, where clients expect none.
+    pub fn empty() -> Self {
+        Self {
+            response: StatusCode::OK.into_response(),
+        }
+    }
+
     /// 204, which has no body.
     pub fn no_content() -> Self {
         Self {

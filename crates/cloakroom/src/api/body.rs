@@ -108,13 +108,25 @@ impl JsonBody {
         self.read_any().map(|Object(value)| value)
     }
 
+    /// Reads the body, an object, as `T`; without a body, every attribute is absent.
+    pub fn read_or_default<'a, T: Deserialize<'a> + Default>(&'a self) -> Result<T, ApiError> {
+        if self.0.expose().is_empty() {
+            return Ok(T::default());
+        }
+        self.read()
+    }
+
     /// Reads the body as `T`; a failure names the attribute and the rule, never the value.
     pub fn read_any<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ApiError> {
-        let text = std::str::from_utf8(self.0.expose())
-            .map_err(|_| ApiError::invalid("body", "must be UTF-8"))?;
-        json_limits::check(text).map_err(|excess| ApiError::invalid("body", excess.to_string()))?;
-        parse_json(text).map_err(|broken| ApiError::all_invalid([broken]))
+        read_json(self.0.expose()).map_err(|broken| ApiError::all_invalid([broken]))
     }
+}
+
+/// Reads bytes from outside as `T`, after checking that their shape is within limits.
+pub fn read_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Broken> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Broken::new("body", "must be UTF-8"))?;
+    json_limits::check(text).map_err(|excess| Broken::new("body", excess.to_string()))?;
+    parse_json(text)
 }
 
 /// Reads JSON text as `T`; a failure names the attribute and the rule, never the value.

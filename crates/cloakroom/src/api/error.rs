@@ -103,6 +103,11 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
+    /// 422: understood, and not possible in the present state.
+    pub fn unprocessable(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", detail)
+    }
+
     /// 410: a removed part of the interface; `detail` names what to use instead.
     pub fn gone(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::GONE, "gone", detail)

@@ -1,4 +1,4 @@
-//! An id in the path: decoded once, and encoded for addresses.
+//! Ids in the path: decoded once, and encoded for addresses.
 
 use std::convert::Infallible;
 
@@ -15,6 +15,19 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
         let id = Path::<String>::from_request_parts(parts, state).await;
         Ok(Self(id.map_or_else(|_| String::new(), |Path(id)| id)))
+    }
+}
+
+/// Two ids of a path, such as `/applications/{id}/keys/{key_id}`, in order.
+pub struct PathIds(pub String, pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathIds {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let ids = Path::<(String, String)>::from_request_parts(parts, state).await;
+        let (outer, inner) = ids.map_or_else(|_| Default::default(), |Path(ids)| ids);
+        Ok(Self(outer, inner))
     }
 }
 
