@@ -155,7 +155,7 @@ fn window(
 }
 
 /// The partitions that days of a window lie in.
-fn slots(from: Timestamp, to: Timestamp) -> Vec<i16> {
+pub(super) fn slots(from: Timestamp, to: Timestamp) -> Vec<i16> {
     let (first, last) = (day_of(from), day_of(to));
     (first..=last.min(first.saturating_add(SLOTS - 1)))
         .map(slot_of)

@@ -11,6 +11,7 @@
 
 mod api;
 mod chain;
+mod count;
 mod cursor;
 mod entry;
 mod list;
@@ -28,6 +29,7 @@ use tokio::task::JoinSet;
 pub use self::api::routes;
 use self::chain::Chains;
 pub use self::chain::Pen;
+pub use self::count::count_active_tokens;
 pub use self::entry::{ActorKind, EntityKind, Entry, Operation, Outcome};
 pub use self::recorded::{Recorded, begin};
 use self::recorder::{Desk, QUEUE, Waiting};

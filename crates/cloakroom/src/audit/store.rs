@@ -89,6 +89,14 @@ statements! {
         order by created_at desc, chain desc, seq desc
         limit $9
         offset $10");
+    COUNT_ENTITIES: "audit::count_entities" =
+        "select count(distinct entity_id)
+        from log
+        where tenant_id = $1
+          and slot = any($2::smallint[])
+          and created_at >= $3
+          and entity_kind = any($4::smallint[])
+          and operation = any($5::smallint[])";
     // For the examination of all chains, whoever they tell of.
     LIST_DAYS: "audit::list_days" =
         "select distinct day
@@ -230,6 +238,22 @@ pub(super) async fn list(
     };
     let rows = db.read(statement, &params).await?;
     Ok(rows.iter().map(kept).collect())
+}
+
+/// How many different things of some kinds had something done to them since a moment.
+pub(super) async fn count_entities(
+    db: &Db,
+    tenant: TenantId,
+    (slots, from): (&[i16], Timestamp),
+    (kinds, operations): (&[i16], &[i16]),
+) -> Result<i64, Error> {
+    let row = db
+        .read_optional(
+            &COUNT_ENTITIES,
+            &[&tenant.number, &slots, &from, &kinds, &operations],
+        )
+        .await?;
+    Ok(row.map_or(0, |row| row.get(0)))
 }
 
 fn kept(row: &Row) -> Kept {

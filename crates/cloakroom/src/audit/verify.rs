@@ -127,7 +127,7 @@ pub async fn verify(
         let mut rows = pin!(rows);
         while let Some(row) = rows.try_next().await? {
             examination.judge(slot, row);
-            if examination.verified.records % PROGRESS == 0 {
+            if examination.verified.records.is_multiple_of(PROGRESS) {
                 progress(examination.verified.records);
             }
         }

@@ -3,11 +3,10 @@
 use cloakroom_expressions::{Context, Mask};
 use serde_json::Value;
 
-use super::expiry::{self, Expiry};
 use super::expression::parse_template;
 use crate::access::Container;
-use crate::api::Broken;
-use crate::card_numbers::holds_card_number;
+use crate::api::{Broken, EXPIRY_RULE, Expiry};
+use crate::card_numbers::{NO_CARD_NUMBER, holds_card_number};
 use crate::token_types::{TokenKind, refers_to_security_code};
 
 /// The older way to say where a token goes; it only counts when no container is named.
@@ -16,8 +15,6 @@ pub struct Privacy {
     pub impact_level: Option<String>,
 }
 
-/// What is kept in clear is searched for card numbers first.
-const NO_CARD_NUMBER: &str = "must not hold a card number: it is kept in clear";
 const NO_SECURITY_CODE: &str = "must not refer to the security code: nothing may be kept of it";
 
 const DATA_BYTES_MAX: usize = 1024 * 1024;
@@ -106,7 +103,7 @@ pub(crate) fn mask(mask: &Value) -> Result<String, Vec<Broken>> {
 }
 
 pub(crate) fn expiry(text: &str) -> Result<Expiry, Vec<Broken>> {
-    Expiry::parse(text).ok_or_else(|| one("expires_at", expiry::RULE))
+    Expiry::parse(text).ok_or_else(|| one("expires_at", EXPIRY_RULE))
 }
 
 pub(crate) fn fingerprint_expression(

@@ -2,7 +2,6 @@
 
 mod attribute;
 mod details;
-mod expiry;
 mod expression;
 mod fingerprint;
 mod id;
@@ -14,10 +13,10 @@ pub(crate) use self::attribute::{
     search_indexes,
 };
 pub use self::details::Details;
-pub use self::expiry::Expiry;
-pub(crate) use self::expiry::RULE as EXPIRY_RULE;
 pub(crate) use self::expression::{evaluate_to_text, parse_mask, parse_template, sources};
 pub(crate) use self::fingerprint::{base58, fingerprint_by_type, fingerprint_of, normal};
 pub(crate) use self::id::NewId;
 pub use self::id::TokenId;
 pub(crate) use self::metadata::settle as metadata;
+pub(crate) use crate::api::EXPIRY_RULE;
+pub use crate::api::Expiry;

@@ -56,14 +56,13 @@ async fn drafts(
     let mut drafts = Vec::with_capacity(described.len());
     let mut broken = Vec::new();
     for Described { text, place } in described {
-        let body = parse_json::<NewTokenBody<'_>>(text).map_err(|broken| vec![broken]);
-        match body.and_then(NewTokenBody::checked) {
-            Ok(new) => match tokens::draft(vault, caller, new, place.clone()).await {
+        match parse_json::<NewTokenBody<'_>>(text) {
+            Ok(body) => match tokens::draft(vault, caller, body.into(), place.clone()).await {
                 Ok(draft) => drafts.push(draft),
                 Err(tokens::Error::Invalid(rules)) => broken.extend(rules),
                 Err(error) => return Err(error.into()),
             },
-            Err(rules) => broken.extend(rules.into_iter().map(|rule| rule.within(place))),
+            Err(rule) => broken.push(rule.within(place)),
         }
     }
     match broken.is_empty() {

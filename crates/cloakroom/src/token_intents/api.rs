@@ -70,6 +70,7 @@ async fn create_token_intent(
     let new = NewIntent {
         kind: body.kind,
         data: body.data,
+        encrypted: body.encrypted,
     };
     let created = intents::create(&vault, &caller, new).await?;
     let location = format!("{base_url}/token-intents/{}", created.intent.id);
@@ -136,8 +137,10 @@ struct NewIntentBody<'a> {
     kind: Option<String>,
     /// Any JSON value but null that follows the rules of the type.
     #[serde(borrow)]
-    #[schema(value_type = Value, required)]
+    #[schema(value_type = Value)]
     data: Option<&'a RawValue>,
+    /// In place of `data`: it as a compact JWE (`ECDH-ES`, `A256GCM`) for a client encryption key.
+    encrypted: Option<String>,
 }
 
 /// A token intent. Attributes without a value are left out.

@@ -9,6 +9,7 @@ use crate::access::Permission;
 use crate::api::Broken;
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
+use crate::client_encryption::{GivenData, given_data};
 use crate::token_attributes::{self as attributes, Details, fingerprint_by_type, keep};
 use crate::token_types::{SecurityCode, TokenKind, settle};
 use crate::vault::Vault;
@@ -19,6 +20,8 @@ use crate::{ids, keys, security_codes};
 pub struct NewIntent<'a> {
     pub kind: Option<String>,
     pub data: Option<&'a RawValue>,
+    /// The data as the client encrypted it.
+    pub encrypted: Option<String>,
 }
 
 /// Keeps data for the time that the tenant's quota allows.
@@ -32,14 +35,17 @@ pub async fn create(
     caller.require_somewhere(Permission::TokenIntentCreate)?;
     let mut broken = Vec::new();
     let kind = keep(kind(new.kind.as_deref()), &mut broken);
-    let settled = match (new.data, kind) {
-        (None, _) => keep(Err(vec![Broken::new("data", "is required")]), &mut broken),
-        (Some(raw), Some(kind)) => {
+    let encrypted = new.encrypted.as_deref();
+    let given = given_data(vault, caller.tenant, new.data, encrypted).await?;
+    let given = keep(given, &mut broken);
+    let settled = match (given.as_ref().map(GivenData::raw), kind) {
+        (Some(None), _) => keep(Err(vec![Broken::new("data", "is required")]), &mut broken),
+        (Some(Some(raw)), Some(kind)) => {
             let settled = attributes::data_size(raw.get().as_bytes())
                 .and_then(|()| settle(kind, raw, caller.tenant_kind));
             keep(settled, &mut broken)
         }
-        (Some(_), None) => None,
+        (None, _) | (_, None) => None,
     };
     let (Some(kind), Some(settled)) = (kind, settled) else {
         return Err(Error::Invalid(broken));

@@ -17,7 +17,7 @@ pub use self::delete::delete;
 pub use self::find::find;
 pub(crate) use self::find::{exists, open};
 pub use self::intent::{IntentView, TokenIntent};
-pub(crate) use self::store::STATEMENTS;
+pub(crate) use self::store::{STATEMENTS, all_held, consumed, held};
 pub use self::sweep::sweep;
 use crate::api::Broken;
 use crate::caller::Denied;

@@ -12,6 +12,55 @@ use crate::storage::{Db, Error, statements};
 use crate::token_types::TokenKind;
 use crate::vault::Vault;
 
+/// Parts of a statement that converts intents (a parameter of the type `uuid[]`): they are locked first,
+/// nothing is written unless all of them are there, and they go with what is written.
+macro_rules! held {
+    ($intents:literal) => {
+        concat!(
+            "held as (
+            select intent_id
+            from token_intent
+            where tenant_id = $1
+              and intent_id = any(",
+            $intents,
+            "::uuid[])
+              and expires_at > now()
+            order by intent_id
+            for update
+        )"
+        )
+    };
+}
+
+macro_rules! all_held {
+    ($intents:literal) => {
+        concat!(
+            "cardinality(",
+            $intents,
+            "::uuid[]) = (select count(*) from held)"
+        )
+    };
+}
+
+macro_rules! consumed {
+    ($intents:literal, $done:literal) => {
+        concat!(
+            "consumed as (
+            delete from token_intent
+            using ",
+            $done,
+            "
+            where token_intent.tenant_id = $1
+              and token_intent.intent_id = any(",
+            $intents,
+            "::uuid[])
+        )"
+        )
+    };
+}
+
+pub(crate) use {all_held, consumed, held};
+
 statements! {
     INSERT: "token_intents::insert" = concat!(
         "with fresh as (

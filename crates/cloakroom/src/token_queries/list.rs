@@ -5,7 +5,7 @@ use cloakroom_crypto::Fingerprint;
 use super::cursor::{self, Endpoint, Position};
 use super::store::{self, Below, Place, Range};
 use super::{Condition, Error, Filter, Page};
-use crate::access::{Container, Permission};
+use crate::access::{Container, Permission, Subject};
 use crate::api::Broken;
 use crate::audit::Operation;
 use crate::caller::Caller;
@@ -14,6 +14,10 @@ use crate::token_types::TokenKind;
 use crate::tokens::{self, Term, TokenRow, TokenView, data_term, fingerprint_term, metadata_term};
 use crate::vault::Vault;
 use crate::{containers, storage};
+
+/// Rows that are read at a time where only some of them are covered, and how often one request does so.
+const LOOK: usize = 100;
+const LOOKS_MAX: usize = 10;
 
 /// One page, and where the next one starts.
 pub struct Listed {
@@ -55,7 +59,7 @@ async fn page_of(
     let reach = match &filter.container {
         None => caller.reach(permission)?,
         Some(container) => {
-            caller.require(permission, container)?;
+            caller.require_within(permission, container)?;
             vec![container.clone()]
         }
     };
@@ -75,18 +79,16 @@ async fn page_of(
         caller,
         wanted,
     };
-    // One more than asked for tells whether there is a next page.
-    let mut rows = walk.rows(&reach, start, page.size + 1).await?;
-    let has_more = rows.len() > page.size && page.size > 0;
-    rows.truncate(page.size);
-    let next = match rows.last().filter(|_| has_more) {
+    let (rows, last) = match caller.fills_reach(permission) {
+        true => walk.page(&reach, start, page.size).await?,
+        false => {
+            walk.covered_page(&reach, start, page.size, permission)
+                .await?
+        }
+    };
+    let next = match last {
         None => None,
-        Some(last) => {
-            let position = Position {
-                container: last.container,
-                created_at: last.created_at,
-                token_id: *last.id.key(),
-            };
+        Some(position) => {
             let keys = vault.keys.of(caller.tenant).await?;
             Some(cursor::write(&position, &record, |record, bytes| {
                 keys.seal(record, bytes)
@@ -178,7 +180,59 @@ struct Walk<'a> {
     wanted: Wanted,
 }
 
+/// A page of rows, and where the next page starts if there is one.
+type PageOfRows = (Vec<TokenRow>, Option<Position>);
+
 impl Walk<'_> {
+    /// Everything in reach is covered: one row more than asked for tells whether there is a next page.
+    async fn page(
+        &self,
+        reach: &[Container],
+        start: Option<(Position, Container)>,
+        size: usize,
+    ) -> Result<PageOfRows, Error> {
+        let mut rows = self.rows(reach, start, size + 1).await?;
+        let has_more = rows.len() > size && size > 0;
+        rows.truncate(size);
+        let last = rows.last().filter(|_| has_more).map(Position::of);
+        Ok((rows, last))
+    }
+
+    /// Only some of what is in reach is covered. What is not must not even be counted: there is a next
+    /// page only if something is on it, or if this one has looked at as much as one request may.
+    async fn covered_page(
+        &self,
+        reach: &[Container],
+        mut start: Option<(Position, Container)>,
+        size: usize,
+        permission: Permission,
+    ) -> Result<PageOfRows, Error> {
+        let mut page: Vec<TokenRow> = Vec::new();
+        if size == 0 {
+            return Ok((page, None));
+        }
+        for _ in 0..LOOKS_MAX {
+            let rows = self.rows(reach, start.take(), LOOK).await?;
+            let is_end = rows.len() < LOOK;
+            for row in rows {
+                let container = container_of(self.vault, self.caller, &row).await?;
+                let position = Position::of(&row);
+                if is_covered(self.caller, permission, (&row, &container)) {
+                    if page.len() == size {
+                        let last = page.last().map(Position::of);
+                        return Ok((page, last));
+                    }
+                    page.push(row);
+                }
+                start = Some((position, container));
+            }
+            if is_end {
+                return Ok((page, None));
+            }
+        }
+        Ok((page, start.map(|(position, _)| position)))
+    }
+
     /// Up to `limit` rows below the start. The reach is in descending order and does not overlap.
     async fn rows(
         &self,
@@ -214,6 +268,41 @@ impl Walk<'_> {
                 let what = (term, fingerprint.as_ref());
                 store::by_term(db, tenant, what, below, limit).await
             }
+        }
+    }
+}
+
+/// Where a row says that it lies; opening it proves that.
+pub(super) async fn container_of(
+    vault: &Vault,
+    caller: &Caller,
+    row: &TokenRow,
+) -> Result<Container, Error> {
+    let container = containers::container_of(vault, caller.tenant, row.container).await?;
+    Ok(container.ok_or(keys::Error::Integrity)?)
+}
+
+/// Whether the caller may see a row, as far as it can be told before it is opened.
+pub(super) fn is_covered(
+    caller: &Caller,
+    permission: Permission,
+    row: (&TokenRow, &Container),
+) -> bool {
+    let (row, container) = row;
+    let id = row.id.text();
+    let subject = Subject {
+        container,
+        id: Some(&id),
+    };
+    caller.require_on(permission, subject).is_ok()
+}
+
+impl Position {
+    fn of(row: &TokenRow) -> Self {
+        Self {
+            container: row.container,
+            created_at: row.created_at,
+            token_id: *row.id.key(),
         }
     }
 }

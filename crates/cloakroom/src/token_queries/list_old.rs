@@ -1,14 +1,18 @@
 //! Lists and searches of the first version: pages by number, newest first.
 
-use super::list::{all_kinds, operation};
+use super::list::{all_kinds, container_of, is_covered, operation};
 use super::store::{self, OffsetPage, OldTerms, Reach};
 use super::{Error, OldFilter};
 use crate::access::Permission;
 use crate::api::NumberedPage;
 use crate::caller::Caller;
 use crate::token_attributes::TokenId;
-use crate::tokens::{self, TokenView, data_term, fold, folded_metadata_terms};
+use crate::tokens::{self, TokenRow, TokenView, data_term, fold, folded_metadata_terms};
 use crate::vault::Vault;
+
+/// How many rows are looked at where only some of them are covered: the older list has no way to go on
+/// from where it stopped.
+const LOOK: i64 = 1_000;
 
 /// One page, and how many tokens there are on all pages.
 pub struct OldListed {
@@ -62,19 +66,46 @@ async fn page_of(
         lows: reach.iter().map(|path| path.as_str().to_owned()).collect(),
         ends: reach.iter().map(crate::access::Container::end).collect(),
     };
-    let page = OffsetPage {
-        offset: page.offset(),
-        size: page.limit(),
+    let is_exact = caller.fills_reach(permission);
+    let (offset, size) = match is_exact {
+        true => (page.offset(), page.limit()),
+        false => (0, LOOK),
     };
+    let looked_at = OffsetPage { offset, size };
     let (db, tenant) = (&vault.db, caller.tenant);
-    let (rows, total) = match terms_of(vault, caller, filter).await? {
-        None => store::old_page(db, tenant, &reach, &all_kinds(), page).await?,
-        Some(wanted) => store::old_page_by_terms(db, tenant, &reach, &wanted, page).await?,
+    let (mut rows, mut total) = match terms_of(vault, caller, filter).await? {
+        None => store::old_page(db, tenant, &reach, &all_kinds(), looked_at).await?,
+        Some(wanted) => store::old_page_by_terms(db, tenant, &reach, &wanted, looked_at).await?,
     };
+    if !is_exact {
+        (rows, total) = covered(vault, caller, rows, asked).await?;
+    }
     Ok(OldListed {
         tokens: tokens::view_readable(vault, caller, rows, permission).await?,
         total: total.unsigned_abs(),
     })
+}
+
+/// The covered ones among the newest rows in reach: those of the page, and how many there are. What is
+/// not covered must not even be counted.
+async fn covered(
+    vault: &Vault,
+    caller: &Caller,
+    rows: Vec<TokenRow>,
+    asked: (NumberedPage, Permission),
+) -> Result<(Vec<TokenRow>, i64), Error> {
+    let (page, permission) = asked;
+    let mut covered = Vec::new();
+    for row in rows {
+        let container = container_of(vault, caller, &row).await?;
+        if is_covered(caller, permission, (&row, &container)) {
+            covered.push(row);
+        }
+    }
+    let total = i64::try_from(covered.len()).unwrap_or(i64::MAX);
+    let skipped = usize::try_from(page.offset()).unwrap_or(usize::MAX);
+    let rows = covered.into_iter().skip(skipped).take(page.size);
+    Ok((rows.collect(), total))
 }
 
 /// What tokens have that meet the filter; nothing when all do.

@@ -15,8 +15,8 @@ use uuid::Uuid;
 use super::{Change, Error, NewToken, Placed, TokenPatch, TokenView};
 use crate::access::{Container, DeduplicationBehavior, Permission};
 use crate::api::{
-    Answer, ApiError, BaseUrl, Broken, JsonBody, MergePatchBody, Object, PathId, Problem,
-    encode_segment, format_at_offset, format_utc,
+    Answer, ApiError, BaseUrl, JsonBody, MergePatchBody, Object, PathId, Problem, encode_segment,
+    format_at_offset, format_utc,
 };
 use crate::bins::CardDetails;
 use crate::caller::Caller;
@@ -93,8 +93,7 @@ async fn create_token(
     caller.require_somewhere(Permission::TokenCreate)?;
     let body = body?;
     let new: NewTokenBody<'_> = body.read()?;
-    let new = new.checked().map_err(ApiError::all_invalid)?;
-    let placed = tokens::create(&vault, &caller, new).await?;
+    let placed = tokens::create(&vault, &caller, new.into()).await?;
     let id = encode_segment(&placed.view.token.id.text());
     let location = format!("{base_url}/tokens/{id}");
     Answer::created(&location, &TokenBody::placed(&caller, &placed))
@@ -202,12 +201,14 @@ pub(crate) struct NewTokenBody<'a> {
     id: Option<String>,
     /// What the data is; decides the rules for it. Required unless an intent gives it.
     #[serde(rename = "type")]
-    #[schema(value_type = TokenKind)]
+    #[schema(value_type = Option<TokenKind>)]
     kind: Option<String>,
     /// Any JSON value but null that follows the rules of the type. Required unless an intent gives it.
     #[serde(borrow)]
-    #[schema(value_type = Value)]
+    #[schema(value_type = Value, required = false)]
     data: Option<&'a RawValue>,
+    /// In place of `data`: it as a compact JWE (`ECDH-ES`, `A256GCM`) for a client encryption key.
+    encrypted: Option<String>,
     /// What readers without the right to reveal see in place of the data; without it, the type's own.
     mask: Option<Value>,
     /// Exactly one path, such as `/pci/high/`; without it, the type's own.
@@ -232,8 +233,6 @@ pub(crate) struct NewTokenBody<'a> {
     expires_at: Option<String>,
     /// An intent that gives type and data, and is gone afterwards. Its security code is not kept.
     token_intent_id: Option<String>,
-    #[schema(ignore)]
-    encrypted: Option<String>,
 }
 
 /// Deprecated: `/<classification>/<impact_level>/`, each with the type's own as default.
@@ -245,35 +244,26 @@ struct PrivacyBody {
     impact_level: Option<String>,
 }
 
-impl<'a> NewTokenBody<'a> {
-    /// Attributes that this version cannot honour are refused: ignoring them would mislead.
-    pub(crate) fn checked(self) -> Result<NewToken<'a>, Vec<Broken>> {
-        let asked = [("encrypted", self.encrypted.is_some())];
-        let refused: Vec<Broken> = asked
-            .into_iter()
-            .filter(|(_, asked)| *asked)
-            .map(|(name, _)| Broken::new(name, "is not supported by this version"))
-            .collect();
-        if !refused.is_empty() {
-            return Err(refused);
-        }
-        Ok(NewToken {
-            id: self.id,
-            kind: self.kind,
-            data: self.data,
-            token_intent_id: self.token_intent_id,
-            mask: self.mask,
-            containers: self.containers,
-            privacy: self.privacy.map(|Object(privacy)| Privacy {
+impl<'a> From<NewTokenBody<'a>> for NewToken<'a> {
+    fn from(body: NewTokenBody<'a>) -> Self {
+        Self {
+            id: body.id,
+            kind: body.kind,
+            data: body.data,
+            encrypted: body.encrypted,
+            token_intent_id: body.token_intent_id,
+            mask: body.mask,
+            containers: body.containers,
+            privacy: body.privacy.map(|Object(privacy)| Privacy {
                 classification: privacy.classification,
                 impact_level: privacy.impact_level,
             }),
-            metadata: self.metadata,
-            search_indexes: self.search_indexes,
-            fingerprint_expression: self.fingerprint_expression,
-            deduplicate_token: self.deduplicate_token,
-            expires_at: self.expires_at,
-        })
+            metadata: body.metadata,
+            search_indexes: body.search_indexes,
+            fingerprint_expression: body.fingerprint_expression,
+            deduplicate_token: body.deduplicate_token,
+            expires_at: body.expires_at,
+        }
     }
 }
 
@@ -401,6 +391,10 @@ struct ExtrasBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, pattern = "^(read|update)_existing$")]
     deduplication_behavior: Option<DeduplicationBehavior>,
+    /// That the data came encrypted; absent when it did not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    decrypted_payload: bool,
 }
 
 impl<'a> TokenBody<'a> {
@@ -422,6 +416,7 @@ impl<'a> TokenBody<'a> {
         body.extras = Some(ExtrasBody {
             deduplicated: placed.deduplication.is_some(),
             deduplication_behavior: placed.deduplication,
+            decrypted_payload: placed.was_encrypted,
         });
         body
     }

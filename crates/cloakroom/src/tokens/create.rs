@@ -6,19 +6,19 @@ use uuid::Uuid;
 
 use super::content::Content;
 use super::digest::Digests;
+use super::draft::{Draft, draft, no_intent, refuse_intents_twice};
 use super::find::record_reads;
 use super::store::{self, CodeChange, Outcome, Values, Write};
-use super::token::{TokenData, entry};
+use super::token::entry;
 use super::update::{Rewriting, merged, past_expiry};
 use super::view::{Opened, Shown, Visible, open, view_met};
 use super::{Error, NewToken, Placed, Token, TokenView};
-use crate::access::{DeduplicationBehavior, Permission, Transform};
-use crate::api::Broken;
+use crate::access::{DeduplicationBehavior, Permission, Subject, Transform};
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
 use crate::keys::TenantKeys;
-use crate::token_attributes::{self as attributes, NewId, TokenId, keep};
-use crate::token_types::{SecurityCode, TokenKind, settle};
+use crate::token_attributes::{NewId, TokenId};
+use crate::token_types::SecurityCode;
 use crate::vault::Vault;
 use crate::{containers, security_codes, token_intents};
 
@@ -29,18 +29,6 @@ const FIRST_VERSION: u32 = 1;
 const ATTEMPTS: usize = 12;
 /// How many names with chance in them are tried before a UUID is taken.
 const ALIAS_ATTEMPTS: usize = 10;
-
-/// A token that is to be created, checked as far as that goes without looking into the vault.
-pub(crate) struct Draft {
-    /// Where in the request it stands; empty when it is the request.
-    place: String,
-    id: NewId,
-    content: Content,
-    code: SecurityCode,
-    deduplicate: bool,
-    /// The intent that is converted, and gone when the token is kept.
-    intent: Option<Uuid>,
-}
 
 /// Seals the data and keeps it in the caller's tenant, unless deduplication finds it there.
 ///
@@ -77,7 +65,7 @@ pub(crate) async fn create_all(
         }
         let (positions, writes) = take_writes(&mut planned);
         match store::write(vault, caller.tenant, &writes).await? {
-            Outcome::Written(times) => return Ok(finish(planned, times)),
+            Outcome::Written(times) => return Ok(finish(drafts, planned, times)),
             Outcome::Outrun => {
                 for (draft, plan) in drafts.iter().zip(&planned) {
                     creating.examine_id(draft, plan).await?;
@@ -240,9 +228,12 @@ impl Creating<'_> {
         }
         let content = merged(&opened, &draft.content, self.caller)?;
         let digests = content.digests(self.keys, true)?;
-        let read = self
-            .caller
-            .require(Permission::TokenRead, &content.container);
+        let id = opened.token.id.text();
+        let subject = Subject {
+            container: &content.container,
+            id: Some(&id),
+        };
+        let read = self.caller.require_on(Permission::TokenRead, subject);
         let shown = match read {
             Ok(transform) => Some(self.show(&content, &draft.code, transform)?),
             Err(_) => None,
@@ -413,7 +404,7 @@ impl Creating<'_> {
     }
 }
 
-fn finish(planned: Vec<Planned>, times: Vec<Timestamp>) -> Vec<Placed> {
+fn finish(drafts: &[Draft], planned: Vec<Planned>, times: Vec<Timestamp>) -> Vec<Placed> {
     let mut times = times.into_iter();
     let mut placed: Vec<Placed> = Vec::with_capacity(planned.len());
     for plan in planned {
@@ -435,11 +426,13 @@ fn finish(planned: Vec<Planned>, times: Vec<Timestamp>) -> Vec<Placed> {
                         shown: shown.map(|shown| *shown),
                     },
                     deduplication,
+                    was_encrypted: false,
                 }
             }
             Planned::Met { view, .. } => Placed {
                 view: *view,
                 deduplication: Some(DeduplicationBehavior::ReadExisting),
+                was_encrypted: false,
             },
             Planned::Same { index } => {
                 let mut same = placed[index].clone();
@@ -448,6 +441,9 @@ fn finish(planned: Vec<Planned>, times: Vec<Timestamp>) -> Vec<Placed> {
                 same
             }
         });
+    }
+    for (placed, draft) in placed.iter_mut().zip(drafts) {
+        placed.was_encrypted = draft.was_encrypted;
     }
     placed
 }
@@ -470,22 +466,6 @@ pub(super) async fn code_change(
     })
 }
 
-/// An intent becomes one token, not two.
-fn refuse_intents_twice(drafts: &[Draft]) -> Result<(), Error> {
-    for (position, draft) in drafts.iter().enumerate() {
-        let is_same = |earlier: &Draft| earlier.intent == draft.intent;
-        if draft.intent.is_some() && drafts[..position].iter().any(is_same) {
-            return Err(no_intent().within(&draft.place));
-        }
-    }
-    Ok(())
-}
-
-fn no_intent() -> Error {
-    let rule = "must name a token intent that is not expired, deleted or converted";
-    Error::Invalid(vec![Broken::new("token_intent_id", rule)])
-}
-
 /// What is recorded of an intent that becomes a token.
 pub(super) fn converted(caller: &Caller, intent: Uuid) -> Entry {
     Entry::of(caller, Operation::Convert, EntityKind::TokenIntent, intent)
@@ -493,135 +473,4 @@ pub(super) fn converted(caller: &Caller, intent: Uuid) -> Entry {
 
 pub(super) fn entries(entry: Entry, converted: Option<Entry>) -> Vec<Entry> {
     std::iter::once(entry).chain(converted).collect()
-}
-
-/// What a new token holds, and where that comes from.
-struct Source {
-    kind: Option<TokenKind>,
-    data: Option<TokenData>,
-    code: SecurityCode,
-    intent: Option<Uuid>,
-}
-
-impl Source {
-    /// Type and data as the request gives them.
-    fn given(caller: &Caller, new: &NewToken<'_>, broken: &mut Vec<Broken>) -> Self {
-        let kind = keep(attributes::kind(new.kind.as_deref()), broken);
-        let settled = match (new.data, kind) {
-            (None, _) => keep(Err(vec![Broken::new("data", "is required")]), broken),
-            (Some(raw), Some(kind)) => {
-                let settled = attributes::data_size(raw.get().as_bytes())
-                    .and_then(|()| settle(kind, raw, caller.tenant_kind));
-                keep(settled, broken)
-            }
-            (Some(_), None) => None,
-        };
-        let (data, code) = settled
-            .map(|settled| (settled.data, settled.security_code))
-            .unzip();
-        Self {
-            kind,
-            data,
-            code: code.unwrap_or(SecurityCode::Absent),
-            intent: None,
-        }
-    }
-
-    /// Type and data of an intent. Its security code stays behind.
-    async fn converted(
-        vault: &Vault,
-        caller: &Caller,
-        new: &NewToken<'_>,
-        broken: &mut Vec<Broken>,
-    ) -> Result<Self, Error> {
-        let mut source = Self {
-            kind: None,
-            data: None,
-            code: SecurityCode::Absent,
-            intent: None,
-        };
-        if new.data.is_some() {
-            let rule = "must not be given together with token_intent_id";
-            broken.push(Broken::new("data", rule));
-            return Ok(source);
-        }
-        let id = new.token_intent_id.as_deref().unwrap_or_default();
-        match token_intents::open(vault, caller, id).await {
-            Ok(opened) => {
-                let kind = opened.intent.kind;
-                if new.kind.as_ref().is_some_and(|name| name != kind.name()) {
-                    let rule = format!("must be {}, as the token intent is", kind.name());
-                    broken.push(Broken::new("type", rule));
-                }
-                source.kind = Some(kind);
-                source.data = Some(opened.data);
-                source.intent = Some(opened.intent.id);
-            }
-            Err(token_intents::Error::NotFound) => match no_intent() {
-                Error::Invalid(rules) => broken.extend(rules),
-                error => return Err(error),
-            },
-            Err(error) => return Err(error.into()),
-        }
-        Ok(source)
-    }
-}
-
-/// Checks every attribute, so that the client learns of all broken rules at once.
-pub(crate) async fn draft(
-    vault: &Vault,
-    caller: &Caller,
-    new: NewToken<'_>,
-    place: String,
-) -> Result<Draft, Error> {
-    let mut broken = Vec::new();
-    let source = match new.token_intent_id {
-        Some(_) => Source::converted(vault, caller, &new, &mut broken).await?,
-        None => Source::given(caller, &new, &mut broken),
-    };
-    let kind = source.kind;
-    let id = keep(NewId::parse(new.id.as_deref()), &mut broken);
-    let container = match (&new.containers, &new.privacy, kind) {
-        (Some(containers), ..) => keep(attributes::container(containers), &mut broken),
-        (None, Some(privacy), Some(kind)) => keep(attributes::privacy(privacy, kind), &mut broken),
-        (None, _, kind) => kind.map(|kind| kind.default_container()),
-    };
-    let mask = new
-        .mask
-        .and_then(|mask| keep(attributes::mask(&mask), &mut broken));
-    let metadata = keep(
-        attributes::metadata(new.metadata.unwrap_or_default()),
-        &mut broken,
-    );
-    let search_indexes = new
-        .search_indexes
-        .and_then(|list| keep(attributes::search_indexes(&list, kind), &mut broken));
-    let fingerprint_expression = new
-        .fingerprint_expression
-        .and_then(|text| keep(attributes::fingerprint_expression(text, kind), &mut broken));
-    let expiry = new
-        .expires_at
-        .and_then(|text| keep(attributes::expiry(&text), &mut broken));
-    match (kind, id, source.data, container) {
-        (Some(kind), Some(id), Some(data), Some(container)) if broken.is_empty() => Ok(Draft {
-            place,
-            id,
-            content: Content {
-                kind,
-                data,
-                container,
-                mask,
-                metadata: metadata.flatten(),
-                expiry,
-                fingerprint_expression,
-                search_indexes,
-            },
-            code: source.code,
-            deduplicate: new
-                .deduplicate_token
-                .unwrap_or(caller.settings.deduplicate_tokens),
-            intent: source.intent,
-        }),
-        _ => Err(Error::Invalid(broken).within(&place)),
-    }
 }

@@ -1,11 +1,16 @@
 //! Finding a token and showing it as the caller may see it.
 
+use serde_json::Value;
+
 use super::token::entry;
+use super::view::Opened;
 use super::{Error, TokenView, store, view};
 use crate::access::Permission;
 use crate::audit::Operation;
 use crate::caller::Caller;
+use crate::keys;
 use crate::token_attributes::TokenId;
+use crate::token_types::TokenKind;
 use crate::vault::Vault;
 
 /// Finds a token by id; expired ones and those of other tenants do not exist.
@@ -30,6 +35,24 @@ pub(crate) async fn record_reads(
         entry(caller, operation, token, view.shown.as_ref())
     });
     Ok(vault.audit.read(entries.collect()).await?)
+}
+
+/// The data of a token for use on the caller's behalf, which never leaves the vault.
+///
+/// Recorded before it is used.
+pub(crate) async fn use_data(
+    vault: &Vault,
+    caller: &Caller,
+    id: &str,
+) -> Result<(TokenKind, Value), Error> {
+    caller.require_somewhere(Permission::TokenUse)?;
+    let id = TokenId::of(caller.tenant, id);
+    let Opened { token, data, .. } = view::open_named(vault, caller, &id).await?;
+    caller.require_on(Permission::TokenUse, token.subject(&token.id.text()))?;
+    let entry = entry(caller, Operation::Use, (&token.id, token.kind), None);
+    vault.audit.record(vec![entry]).await?;
+    let value = serde_json::from_slice(data.expose()).map_err(|_| keys::Error::Integrity)?;
+    Ok((token.kind, value))
 }
 
 /// All of several tokens, in no order, or the ids among them that name none.

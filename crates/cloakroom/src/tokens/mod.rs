@@ -5,9 +5,9 @@ mod content;
 mod create;
 mod delete;
 mod digest;
+mod draft;
 mod find;
 mod store;
-mod sweep;
 mod token;
 mod turn;
 mod update;
@@ -16,17 +16,17 @@ mod view;
 pub use self::api::routes;
 pub(crate) use self::api::{NewTokenBody, TokenBody};
 pub use self::create::create;
-pub(crate) use self::create::{Draft, create_all, draft};
-pub use self::delete::delete;
+pub(crate) use self::create::create_all;
+pub use self::delete::{delete, sweep};
 pub(crate) use self::digest::{
     Term, data_term, fingerprint_term, fold, folded_metadata_terms, metadata_term,
 };
+pub(crate) use self::draft::{Draft, draft};
 pub use self::find::find;
-pub(crate) use self::find::{FoundAll, find_all, find_readable, record_reads};
+pub(crate) use self::find::{FoundAll, find_all, find_readable, record_reads, use_data};
 pub(crate) use self::store::{
     EXPIRED_STATEMENTS, STATEMENTS, TokenRow, WRITE_STATEMENTS, token_columns,
 };
-pub use self::sweep::sweep;
 pub use self::token::{NewToken, Token};
 pub use self::turn::Turns;
 pub use self::update::{Change, TokenPatch, update};
@@ -43,6 +43,8 @@ pub struct Placed {
     pub view: TokenView,
     /// Set when a token that was there took the place of the new one.
     pub deduplication: Option<DeduplicationBehavior>,
+    /// Whether the data that was given for it came encrypted.
+    pub was_encrypted: bool,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::content::{shown_mask, shown_search_indexes};
 use super::view::Shown;
-use crate::access::{Container, Transform};
+use crate::access::{Container, Subject, Transform};
 use crate::audit::{EntityKind, Entry, Operation, Outcome};
 use crate::caller::Caller;
 use crate::keys::Record;
@@ -21,6 +21,8 @@ pub struct NewToken<'a> {
     pub id: Option<String>,
     pub kind: Option<String>,
     pub data: Option<&'a RawValue>,
+    /// The data as the client encrypted it.
+    pub encrypted: Option<String>,
     /// The intent that gives type and data.
     pub token_intent_id: Option<String>,
     pub mask: Option<Value>,
@@ -54,6 +56,17 @@ pub struct Token {
     pub created_at: Timestamp,
     pub modified_by: Option<Uuid>,
     pub modified_at: Option<Timestamp>,
+}
+
+impl Token {
+    /// What rules decide about.
+    pub(super) fn subject<'a>(&'a self, id: &'a str) -> Subject<'a> {
+        let id = Some(id);
+        Subject {
+            container: &self.container,
+            id,
+        }
+    }
 }
 
 /// What records call a token of this type.

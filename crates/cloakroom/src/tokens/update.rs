@@ -13,7 +13,7 @@ use super::store::{self, Before, Outcome, Values, Write};
 use super::token::entry;
 use super::view::{Opened, Shown, Visible, find_code, open, open_named, view_met};
 use super::{Error, Placed, Token, TokenView};
-use crate::access::{Container, DeduplicationBehavior, Permission};
+use crate::access::{Container, DeduplicationBehavior, Permission, Subject};
 use crate::api::{Broken, merge_patch};
 use crate::audit::Operation;
 use crate::caller::Caller;
@@ -121,9 +121,14 @@ async fn merge(
         if refused_version == Some(opened.token.row_version) {
             return Err(past_expiry());
         }
-        caller.require(Permission::TokenUpdate, &opened.token.container)?;
+        let id_text = id.text();
+        caller.require_on(Permission::TokenUpdate, opened.token.subject(&id_text))?;
         let (content, code) = patched(&opened, patch, caller).map_err(Error::Invalid)?;
-        let transform = caller.require(Permission::TokenUpdate, &content.container)?;
+        let destination = Subject {
+            container: &content.container,
+            id: Some(&id_text),
+        };
+        let transform = caller.require_on(Permission::TokenUpdate, destination)?;
 
         let settings = &caller.settings;
         let deduplicate = patch
@@ -172,6 +177,7 @@ async fn merge(
                 return Ok(Placed {
                     view: TokenView { token, shown },
                     deduplication: None,
+                    was_encrypted: false,
                 });
             }
         }
@@ -200,6 +206,7 @@ async fn met(
     Ok(Some(Placed {
         view,
         deduplication: Some(DeduplicationBehavior::ReadExisting),
+        was_encrypted: false,
     }))
 }
 

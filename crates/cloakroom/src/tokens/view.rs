@@ -100,7 +100,9 @@ pub(super) async fn view(
     opened: Opened,
     permission: Permission,
 ) -> Result<TokenView, Error> {
-    let transform = caller.require(permission, &opened.token.container)?;
+    let id = opened.token.id.text();
+    let transform = caller.require_on(permission, opened.token.subject(&id))?;
+    drop(id);
     view_opened(vault, caller, opened, transform).await
 }
 
@@ -129,7 +131,11 @@ pub(super) async fn view_met(
     caller: &Caller,
     opened: Opened,
 ) -> Result<TokenView, Error> {
-    match caller.require(Permission::TokenRead, &opened.token.container) {
+    let decided = {
+        let id = opened.token.id.text();
+        caller.require_on(Permission::TokenRead, opened.token.subject(&id))
+    };
+    match decided {
         Ok(transform) => view_opened(vault, caller, opened, transform).await,
         Err(_) => Ok(TokenView {
             token: opened.token,

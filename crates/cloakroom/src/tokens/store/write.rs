@@ -13,6 +13,7 @@ use crate::ids::TenantId;
 use crate::security_codes::SealedCode;
 use crate::storage::{Db, Error, Params, Statement, Transaction, statements};
 use crate::token_attributes::{Expiry, TokenId};
+use crate::token_intents::{all_held, consumed, held};
 use crate::token_types::TokenKind;
 use crate::vault::Vault;
 
@@ -93,53 +94,6 @@ pub(crate) enum Outcome {
     Refused(usize),
     /// Somebody else was faster with an id or a claim.
     Outrun,
-}
-
-/// Parts of a statement that converts intents (a parameter of the type `uuid[]`): they are locked first,
-/// nothing is written unless all of them are there, and they go with what is written.
-macro_rules! held {
-    ($intents:literal) => {
-        concat!(
-            "held as (
-            select intent_id
-            from token_intent
-            where tenant_id = $1
-              and intent_id = any(",
-            $intents,
-            "::uuid[])
-              and expires_at > now()
-            order by intent_id
-            for update
-        )"
-        )
-    };
-}
-
-macro_rules! all_held {
-    ($intents:literal) => {
-        concat!(
-            "cardinality(",
-            $intents,
-            "::uuid[]) = (select count(*) from held)"
-        )
-    };
-}
-
-macro_rules! consumed {
-    ($intents:literal, $done:literal) => {
-        concat!(
-            "consumed as (
-            delete from token_intent
-            using ",
-            $done,
-            "
-            where token_intent.tenant_id = $1
-              and token_intent.intent_id = any(",
-            $intents,
-            "::uuid[])
-        )"
-        )
-    };
 }
 
 statements! {
