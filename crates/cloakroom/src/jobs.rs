@@ -9,7 +9,10 @@ use uuid::Uuid;
 use crate::admin::Readiness;
 use crate::storage::{self, Connection};
 use crate::vault::Vault;
-use crate::{access, audit, bins, ids, security_codes, token_intents, tokens};
+use crate::{
+    applications, audit, bins, client_encryption, ids, security_codes, sessions, tenants,
+    token_intents, tokens,
+};
 
 /// What must be right before this node takes requests.
 pub const CHECKS: &[&str] = &["database", "migrations", "clock", "bins"];
@@ -21,6 +24,8 @@ const RETAIN_PERIOD: Duration = Duration::from_secs(60 * 60);
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
 /// Longer than the period, so that the node that sweeps goes on; another takes over when it dies.
 const SWEEP_LEASE: Duration = Duration::from_secs(60);
+/// Longer than any node can go on writing for a tenant that another node has deleted.
+const TENANT_LATE: Duration = Duration::from_secs(10 * 60);
 /// An imported BIN table is in use everywhere within ten seconds, loading included.
 const BINS_PERIOD: Duration = Duration::from_secs(4);
 /// A node whose clock is further off is not trusted with deadlines and log times.
@@ -113,11 +118,11 @@ pub async fn retain_once(vault: &Vault, node: Uuid) -> Result<Option<usize>, sto
     if !storage::hold_lease(&vault.db, "retain_logs", node, SWEEP_LEASE).await? {
         return Ok(None);
     }
-    let shown = access::longest_log_retention(vault).await?;
+    let shown = tenants::longest_log_retention(vault).await?;
     Ok(Some(audit::retain(vault, shown).await?))
 }
 
-/// Removes what has expired, on one node at a time.
+/// Removes what has expired or was left by deleted tenants, on one node at a time.
 async fn sweep(vault: Vault) {
     let node = ids::new_uuid();
     let mut ticks = every(SWEEP_PERIOD);
@@ -135,15 +140,21 @@ async fn sweep(vault: Vault) {
     }
 }
 
-/// One round of removing expired tokens and security codes; `None` when another node does it.
+/// One round of removing what has expired and what deleted tenants left; `None` when another node does it.
+///
+/// Tells how many tokens had expired.
 pub async fn sweep_once(vault: &Vault, node: Uuid) -> Result<Option<u64>, storage::Error> {
     if !storage::hold_lease(&vault.db, "sweep", node, SWEEP_LEASE).await? {
         return Ok(None);
     }
     let removed = tokens::sweep(vault).await?;
     token_intents::sweep(vault).await?;
+    sessions::sweep(&vault.db).await?;
     metrics::counter!("tokens_expired_total").increment(removed);
     security_codes::sweep(&vault.db).await?;
+    client_encryption::sweep(&vault.db).await?;
+    applications::sweep(vault).await?;
+    tenants::sweep(vault, TENANT_LATE).await?;
     Ok(Some(removed))
 }
 

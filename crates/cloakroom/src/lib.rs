@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod doctor;
+pub mod doors;
 pub mod jobs;
 pub mod openapi;
 pub mod router;
@@ -13,6 +14,8 @@ pub mod server;
 pub mod caller;
 pub mod vault;
 
+pub mod enrichments;
+pub mod reports;
 pub mod token_documents;
 pub mod token_queries;
 pub mod tokens;
@@ -20,14 +23,21 @@ pub mod tokens;
 pub mod token_intents;
 
 pub mod bins;
+pub mod client_encryption;
 pub mod containers;
 pub mod security_codes;
 pub mod token_attributes;
 pub mod token_types;
 
-pub mod access;
+pub mod applications;
+pub mod members;
+pub mod sessions;
+pub mod tenants;
 
 pub mod audit;
+
+pub mod access;
+
 pub mod keys;
 
 pub mod api;
@@ -47,14 +57,21 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         keys::STATEMENTS,
         audit::STATEMENTS,
         access::STATEMENTS,
+        applications::STATEMENTS,
+        members::STATEMENTS,
+        sessions::STATEMENTS,
+        tenants::STATEMENTS,
+        tenants::REMOVE_STATEMENTS,
         containers::STATEMENTS,
         security_codes::STATEMENTS,
         bins::STATEMENTS,
+        client_encryption::STATEMENTS,
         token_intents::STATEMENTS,
         tokens::STATEMENTS,
         tokens::WRITE_STATEMENTS,
         tokens::EXPIRED_STATEMENTS,
         token_queries::STATEMENTS,
+        reports::STATEMENTS,
     ]
     .into_iter()
     .flatten()

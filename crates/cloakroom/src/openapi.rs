@@ -12,7 +12,7 @@ use utoipa::openapi::schema::{Object, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     Content, Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Ref,
-    RefOr, ResponseBuilder, response,
+    RefOr, Required, ResponseBuilder, response,
 };
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -118,6 +118,13 @@ pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
 fn complete(operation: &mut Operation) {
     let trace = RefOr::Ref(Ref::new("#/components/parameters/TraceId"));
     operation.parameters.get_or_insert_default().push(trace);
+    // The annotation of a route has no word for it but this one.
+    if let Some(RefOr::T(body)) = &mut operation.request_body
+        && let Some(said) = &body.description
+        && said.starts_with("Optional")
+    {
+        body.required = Some(Required::False);
+    }
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else {
             continue;

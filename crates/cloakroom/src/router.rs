@@ -16,7 +16,10 @@ use crate::access::gate;
 use crate::api::ApiError;
 use crate::openapi::DocumentText;
 use crate::vault::Vault;
-use crate::{audit, openapi, telemetry, token_documents, token_intents, token_queries, tokens};
+use crate::{
+    applications, audit, client_encryption, enrichments, members, openapi, reports, sessions,
+    telemetry, tenants, token_documents, token_intents, token_queries, tokens,
+};
 
 /// Routes that anyone may ask.
 fn open_routes() -> OpenApiRouter<Vault> {
@@ -29,7 +32,14 @@ fn keyed_routes() -> OpenApiRouter<Vault> {
         .merge(token_queries::routes())
         .merge(token_documents::routes())
         .merge(token_intents::routes())
+        .merge(applications::routes())
+        .merge(enrichments::routes())
+        .merge(sessions::routes())
         .merge(audit::routes())
+        .merge(client_encryption::routes())
+        .merge(tenants::routes())
+        .merge(members::routes())
+        .merge(reports::routes())
 }
 
 /// The description of every route.

@@ -42,6 +42,26 @@ pub const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../../../migrations/0006_log.sql"),
     },
     Migration {
+        number: 7,
+        name: "applications",
+        sql: include_str!("../../../../migrations/0007_applications.sql"),
+    },
+    Migration {
+        number: 8,
+        name: "members",
+        sql: include_str!("../../../../migrations/0008_members.sql"),
+    },
+    Migration {
+        number: 9,
+        name: "client_keys",
+        sql: include_str!("../../../../migrations/0009_client_keys.sql"),
+    },
+    Migration {
+        number: 10,
+        name: "sessions",
+        sql: include_str!("../../../../migrations/0010_sessions.sql"),
+    },
+    Migration {
         number: 11,
         name: "token_intents",
         sql: include_str!("../../../../migrations/0011_token_intents.sql"),

@@ -14,8 +14,9 @@ use crate::{process, workspace};
 use coverage::Coverage;
 
 /// What is generated from the code: the file, and the words after `cloakroom` that print it.
-const GENERATED: [(&str, &[&str]); 2] = [
+const GENERATED: [(&str, &[&str]); 3] = [
     ("docs/api/openapi.json", &["openapi"]),
+    ("docs/api/permissions.md", &["permissions"]),
     ("docs/operate/configuration.md", &["config", "reference"]),
 ];
 /// Generated from the rules beside it and the tests that name them.

@@ -151,7 +151,7 @@ fn a_room_that_looks_up_is_found() {
         ("events/mod.rs", "use crate::tokens::Token;"),
         ("keys/mod.rs", "use crate::{ids, access::Permission};"),
         ("tokens/find.rs", "fn f() { crate::webhooks::deliver(); }"),
-        ("tokens/find.rs", "use super::super::token_intents;"),
+        ("tokens/find.rs", "use super::super::token_queries;"),
         ("storage/pool.rs", "use crate::keys;"),
         ("proxy/mod.rs", "use crate::router;"),
     ];

@@ -5,10 +5,12 @@ use std::path::{Component, Path};
 pub(super) const SOURCE: &str = "crates/cloakroom/src";
 
 /// From top to bottom: a row may use the rows below it, never one above.
-pub(super) const LAYERS: [&[&str]; 11] = [
-    &["server", "router", "jobs", "admin", "openapi", "doctor"],
+pub(super) const LAYERS: [&[&str]; 12] = [
+    &[
+        "server", "router", "jobs", "admin", "openapi", "doctor", "doors",
+    ],
     &["proxy", "reactors", "threeds", "webhooks"],
-    &["token_queries", "token_documents", "reports"],
+    &["token_queries", "token_documents", "enrichments", "reports"],
     &["tokens"],
     &["token_intents"],
     &["token_attributes"],
@@ -20,8 +22,9 @@ pub(super) const LAYERS: [&[&str]; 11] = [
         "client_encryption",
     ],
     &["applications", "tenants", "members", "sessions"],
+    &["audit"],
     &["access", "rate_limits", "idempotency"],
-    &["events", "audit", "formulas", "keys"],
+    &["events", "formulas", "keys"],
     &[
         "telemetry",
         "api",
