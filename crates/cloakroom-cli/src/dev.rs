@@ -6,10 +6,13 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use cloakroom::access::{
-    self, AccessRule, ApplicationKind, Container, Grants, NewApplication, NewTenant, Permission,
-    Tenant, TenantKind, TenantSettings, Transform,
+    AccessRule, ApplicationKind, Container, Grants, Permission, Scope, Tenant, TenantKind,
+    TenantSettings, Transform,
 };
+use cloakroom::applications::{self, NewApplication};
 use cloakroom::config::{Config, Format, Level, Secret};
+use cloakroom::members::{self, Email, NewMember, Role};
+use cloakroom::tenants::{self, NewTenant};
 use cloakroom::{Vault, ids, keys, storage, telemetry};
 use cloakroom_scratch::{Postgres, PostgresOptions};
 use serde::Serialize;
@@ -28,6 +31,9 @@ pub(crate) struct DevArguments {
     /// Use this database instead of a scratch one; it must not hold production tenants
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
+    /// What the tenant is called
+    #[arg(long, value_name = "NAME", default_value = "Development")]
+    tenant_name: String,
     /// Print one JSON line when ready, for programs
     #[arg(long)]
     json: bool,
@@ -69,15 +75,16 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
 
     make_schema(&config).await?;
     let vault = Vault::open_or_initialize(config).await?;
-    let tenant = access::create_tenant(
+    let tenant = tenants::create(
         &vault,
         NewTenant {
-            name: "Development".to_owned(),
+            name: arguments.tenant_name,
             kind: TenantKind::Test,
             settings: TenantSettings::default(),
         },
     )
     .await?;
+    add_people(&vault, &tenant).await?;
     let ready = Ready {
         base_url,
         admin_url: format!("http://{}", listeners.admin_address()),
@@ -145,6 +152,21 @@ async fn make_schema(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Nobody can become a member over HTTP, and lists of members are to show some.
+async fn add_people(vault: &Vault, tenant: &Tenant) -> anyhow::Result<()> {
+    for (name, role) in [("owner", Role::Owner), ("admin", Role::Admin)] {
+        let email = Email::parse(&format!("{name}@example.com")).map_err(anyhow::Error::msg)?;
+        let new = NewMember {
+            email,
+            role,
+            first_name: None,
+            last_name: None,
+        };
+        members::add(vault, tenant.id, new).await?;
+    }
+    Ok(())
+}
+
 async fn make_key(vault: &Vault, tenant: &Tenant, kind: ApplicationKind) -> anyhow::Result<String> {
     let grants = Grants {
         permissions: all_permissions(kind),
@@ -155,13 +177,15 @@ async fn make_key(vault: &Vault, tenant: &Tenant, kind: ApplicationKind) -> anyh
         },
     };
     let new = NewApplication {
-        name: format!("Development ({kind})"),
-        kind,
-        grants,
+        name: Some(format!("Development ({kind})")),
+        kind: Some(kind.name().to_owned()),
+        grants: grants.into(),
+        create_key: true,
+        expires_at: None,
     };
-    let application = access::create_application(vault, tenant.id, new).await?;
-    let created = access::create_key(vault, tenant, application.id).await?;
-    Ok(created.key.expose().to_owned())
+    let created = applications::create(vault, tenant.into(), new).await?;
+    let key = created.key.context("the application got no key")?;
+    Ok(key.key.expose().to_owned())
 }
 
 /// Answers to writes stay masked, as plain permissions have it; reading shows everything.
@@ -170,7 +194,7 @@ fn reveal_on_reading() -> anyhow::Result<Vec<AccessRule>> {
     Ok(vec![AccessRule {
         description: "Read everything".to_owned(),
         priority: 1,
-        container: Container::parse("/")?,
+        scope: Scope::Container(Container::parse("/")?),
         transform: Transform::Reveal,
         permissions: [TokenRead, TokenSearch, TokenUse].into_iter().collect(),
     }])

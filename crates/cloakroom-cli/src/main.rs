@@ -14,7 +14,9 @@ mod configuration;
 mod dev;
 mod doctor;
 mod harden;
+mod limits;
 mod manage;
+mod members;
 mod migrate;
 mod node;
 mod serve;
@@ -53,15 +55,21 @@ enum Command {
     /// Make the root key
     #[command(subcommand)]
     RootKey(manage::RootKeyCommand),
-    /// Make and list tenants
+    /// Make, list and change tenants
     #[command(subcommand)]
     Tenant(manage::TenantCommand),
-    /// Make applications
+    /// Make, list and delete applications
     #[command(subcommand)]
     App(manage::AppCommand),
-    /// Make API keys
+    /// Make, list and delete API keys
     #[command(subcommand)]
     Key(manage::KeyCommand),
+    /// Add and list the people of a tenant
+    #[command(subcommand)]
+    Member(members::MemberCommand),
+    /// Invite people into a tenant
+    #[command(subcommand)]
+    Invitation(members::InvitationCommand),
     /// Import and examine what is known about BINs
     #[command(subcommand)]
     Bins(bins::BinsCommand),
@@ -70,6 +78,8 @@ enum Command {
     Audit(audit::AuditCommand),
     /// Print the description of the API (OpenAPI 3.1)
     Openapi,
+    /// Print what every route needs and every permission opens, as Markdown
+    Permissions,
 }
 
 fn main() -> ExitCode {
@@ -111,9 +121,14 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Tenant(command) => runtime()?.block_on(manage::tenant(load()?, command))?,
         Command::App(command) => runtime()?.block_on(manage::app(load()?, command))?,
         Command::Key(command) => runtime()?.block_on(manage::key(load()?, command))?,
+        Command::Member(command) => runtime()?.block_on(members::member(load()?, command))?,
+        Command::Invitation(command) => {
+            runtime()?.block_on(members::invitation(load()?, command))?;
+        }
         Command::Bins(command) => runtime()?.block_on(bins::run(load()?, command))?,
         Command::Audit(command) => return runtime()?.block_on(audit::run(load()?, command)),
         Command::Openapi => say!("{}", cloakroom::router::document_text().as_str().trim_end()),
+        Command::Permissions => say!("{}", cloakroom::doors::reference().trim_end()),
     }
     Ok(ExitCode::SUCCESS)
 }

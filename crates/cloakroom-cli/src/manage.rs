@@ -1,16 +1,21 @@
-//! Bootstrapping by hand: root key, tenants, applications and keys, each saying what comes next.
+//! Managing by hand: root key, tenants, applications and keys, each saying what comes next.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use cloakroom::access::{
-    self, ALL_PERMISSIONS, AccessRule, ApplicationKind, Container, Grants, NewApplication,
-    NewTenant, Permission, PermissionSet, TenantKind, TenantSettings, Transform,
+    ALL_PERMISSIONS, AccessRule, ApplicationKind, Container, Grants, Permission, PermissionSet,
+    Scope, Tenant, TenantKind, TenantSettings, Transform,
 };
+use cloakroom::api::{NumberedPage, format_utc};
+use cloakroom::applications::{self, Filter, NewApplication};
 use cloakroom::config::Config;
+use cloakroom::tenants::{self, NewTenant};
 use cloakroom::{Vault, keys};
 use uuid::Uuid;
+
+use crate::limits;
 
 #[derive(Subcommand)]
 pub(crate) enum RootKeyCommand {
@@ -37,6 +42,23 @@ pub(crate) enum TenantCommand {
     },
     /// List the tenants
     List,
+    /// Show and change how a tenant's tokens are treated
+    Setting {
+        #[arg(long)]
+        tenant: Uuid,
+        /// Such as `deduplicate_tokens=true`; without any, nothing changes
+        #[arg(value_name = "NAME=TEXT")]
+        changes: Vec<String>,
+    },
+    /// Show and change what a tenant may use
+    Quota {
+        #[arg(long)]
+        tenant: Uuid,
+        /// Such as `tokenize_limit=20` or `cvc_retention=30m`; `NAME=default` goes back to the
+        /// deployment's; without any, nothing changes
+        #[arg(value_name = "NAME=VALUE")]
+        changes: Vec<String>,
+    },
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -58,6 +80,21 @@ impl TenantType {
 pub(crate) enum AppCommand {
     /// Make an application
     Create(AppCreate),
+    /// List the applications of a tenant, the newest first
+    List {
+        /// The tenant
+        #[arg(long)]
+        tenant: Uuid,
+    },
+    /// Delete an application and its keys
+    Delete {
+        /// The tenant it belongs to
+        #[arg(long)]
+        tenant: Uuid,
+        /// The application
+        #[arg(long)]
+        app: Uuid,
+    },
 }
 
 #[derive(Args)]
@@ -98,6 +135,27 @@ pub(crate) enum KeyCommand {
         #[arg(long)]
         app: Uuid,
     },
+    /// List the keys of an application by their ids, the oldest first
+    List {
+        /// The tenant of the application
+        #[arg(long)]
+        tenant: Uuid,
+        /// The application
+        #[arg(long)]
+        app: Uuid,
+    },
+    /// Delete a key
+    Delete {
+        /// The tenant of the application
+        #[arg(long)]
+        tenant: Uuid,
+        /// The application that uses it
+        #[arg(long)]
+        app: Uuid,
+        /// The key's id
+        #[arg(long)]
+        key: Uuid,
+    },
 }
 
 pub(crate) fn root_key(command: &RootKeyCommand) -> anyhow::Result<()> {
@@ -136,7 +194,8 @@ pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Re
                 kind: kind.kind(),
                 settings,
             };
-            let tenant = access::create_tenant(&vault, new).await?;
+            let tenant = tenants::create(&vault, new).await?;
+            vault.audit.close().await;
             let id = tenant.id.uuid;
             say!("tenant {id}");
             say!(
@@ -146,7 +205,7 @@ pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Re
         }
         TenantCommand::List => {
             let vault = open(config).await?;
-            for tenant in access::list_tenants(&vault).await? {
+            for tenant in tenants::list(&vault).await? {
                 say!(
                     "{}  {:10}  {}",
                     tenant.id.uuid,
@@ -155,14 +214,39 @@ pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Re
                 );
             }
         }
+        TenantCommand::Setting { tenant, changes } => {
+            limits::setting(&open(config).await?, tenant, &changes).await?;
+        }
+        TenantCommand::Quota { tenant, changes } => {
+            limits::quota(&open(config).await?, tenant, &changes).await?;
+        }
     }
     Ok(())
 }
 
+/// How long other nodes may still trust what they looked up before a deletion.
+const DEAD_WITHIN: &str = "dead on every node within five seconds";
+
 pub(crate) async fn app(config: Config, command: AppCommand) -> anyhow::Result<()> {
-    let AppCommand::Create(create) = command;
-    let vault = open(config).await?;
-    let tenant = access::find_tenant(&vault, create.tenant).await?;
+    match command {
+        AppCommand::Create(create) => create_app(config, create).await,
+        AppCommand::List { tenant } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            list_apps(&vault, &tenant).await
+        }
+        AppCommand::Delete { tenant, app } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            applications::delete(&vault, (&tenant).into(), &app.to_string()).await?;
+            vault.audit.close().await;
+            say!("deleted application {app}; its keys are {DEAD_WITHIN}");
+            say!("tokens that it created stay");
+            Ok(())
+        }
+    }
+}
+
+async fn create_app(config: Config, create: AppCreate) -> anyhow::Result<()> {
+    let (vault, tenant) = open_for(config, create.tenant).await?;
     let kind = match create.kind {
         AppType::Private => ApplicationKind::Private,
         AppType::Public => ApplicationKind::Public,
@@ -173,32 +257,85 @@ pub(crate) async fn app(config: Config, command: AppCommand) -> anyhow::Result<(
         rules: parse_rules(&create.rules)?,
     };
     let new = NewApplication {
-        name: create.name,
-        kind,
-        grants,
+        name: Some(create.name),
+        kind: Some(kind.name().to_owned()),
+        grants: grants.into(),
+        ..NewApplication::default()
     };
-    let application = access::create_application(&vault, tenant.id, new).await?;
-    say!("application {}", application.id);
+    let created = applications::create(&vault, (&tenant).into(), new).await?;
+    vault.audit.close().await;
+    let id = created.application.id;
+    say!("application {id}");
     say!(
-        "next: `cloakroom key create --tenant {} --app {}`",
-        tenant.id.uuid,
-        application.id
+        "next: `cloakroom key create --tenant {} --app {id}`",
+        tenant.id.uuid
     );
     Ok(())
 }
 
-pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<()> {
-    let KeyCommand::Create { tenant, app } = command;
-    let vault = open(config).await?;
-    let tenant = access::find_tenant(&vault, tenant).await?;
-    let created = access::create_key(&vault, &tenant, app).await?;
-    say!("{}", created.key.expose());
-    say!(
-        "this is the only time the key is shown; its id is {}",
-        created.id
-    );
-    say!("next: `cloakroom serve`, and send the key in the BT-API-KEY header");
+/// Applications that are fetched at a time.
+const PAGE_SIZE: usize = 100;
+
+async fn list_apps(vault: &Vault, tenant: &Tenant) -> anyhow::Result<()> {
+    for page in 1.. {
+        let page = NumberedPage {
+            page,
+            size: PAGE_SIZE,
+        };
+        let listed = applications::list(vault, tenant.into(), &Filter::default(), page).await?;
+        if listed.applications.is_empty() {
+            break;
+        }
+        for application in listed.applications {
+            say!(
+                "{}  {:10}  {} keys  {}",
+                application.id,
+                application.kind.name(),
+                application.keys.len(),
+                application.name
+            );
+        }
+    }
     Ok(())
+}
+
+pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<()> {
+    match command {
+        KeyCommand::Create { tenant, app } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            let app = app.to_string();
+            let created = applications::create_key(&vault, (&tenant).into(), &app).await?;
+            vault.audit.close().await;
+            say!("{}", created.key.expose());
+            say!(
+                "this is the only time the key is shown; its id is {}",
+                created.id
+            );
+            say!("next: `cloakroom serve`, and send the key in the BT-API-KEY header");
+        }
+        KeyCommand::List { tenant, app } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            let (app, all) = (app.to_string(), Filter::default());
+            for key in applications::list_keys(&vault, (&tenant).into(), &app, &all).await? {
+                say!("{}  made {}", key.id, format_utc(key.created_at));
+            }
+        }
+        KeyCommand::Delete { tenant, app, key } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            let (app, id) = (app.to_string(), key.to_string());
+            applications::delete_key(&vault, (&tenant).into(), &app, &id).await?;
+            vault.audit.close().await;
+            say!("deleted key {key}; it is {DEAD_WITHIN}");
+        }
+    }
+    Ok(())
+}
+
+/// Opens the vault on behalf of one of its tenants.
+async fn open_for(config: Config, tenant: Uuid) -> anyhow::Result<(Vault, Tenant)> {
+    let vault = open(config).await?;
+    let tenant = tenants::find(&vault, tenant).await?;
+    Ok((vault, tenant))
 }
 
 /// Every permission that an application of this kind may hold in all containers.
@@ -232,14 +369,13 @@ fn parse_rules(rules: &[String]) -> anyhow::Result<Vec<AccessRule>> {
         parsed.push(AccessRule {
             description: format!("{transform} in {container}"),
             priority,
-            container: Container::parse(container)
-                .map_err(|rule| anyhow::anyhow!("the container {container} {rule}"))?,
-            transform: match transform {
-                "redact" => Transform::Redact,
-                "mask" => Transform::Mask,
-                "reveal" => Transform::Reveal,
-                _ => bail!("a transform is `redact`, `mask` or `reveal`, not `{transform}`"),
-            },
+            scope: Scope::Container(
+                Container::parse(container)
+                    .map_err(|rule| anyhow::anyhow!("the container {container} {rule}"))?,
+            ),
+            transform: Transform::parse(transform).with_context(|| {
+                format!("a transform is `redact`, `mask` or `reveal`, not `{transform}`")
+            })?,
             permissions: parse_permissions(permissions.split(','))?,
         });
     }

@@ -54,6 +54,50 @@ fn each_step_prints_the_next_one() {
 }
 
 #[test]
+fn applications_and_keys_are_listed_and_deleted_by_command() {
+    let (deployment, keys) = Deployment::with_keys(&["/ mask token:create", "/ mask token:read"]);
+    let tenants = deployment.must(&["tenant", "list"]);
+    let tenant = tenants.split_whitespace().next().unwrap();
+    let run = |words: &[&str]| {
+        let (command, rest) = words.split_at(2);
+        deployment.must(&[command, &["--tenant", tenant], rest].concat())
+    };
+
+    let listed = run(&["app", "list"]);
+    let newest = listed.split_whitespace().next().unwrap().to_owned();
+    run(&["key", "create", "--app", &newest]);
+    let two = run(&["key", "list", "--app", &newest]);
+    let first = two.split_whitespace().next().unwrap();
+    let deleted = run(&["key", "delete", "--app", &newest, "--key", first]);
+    let one = run(&["key", "list", "--app", &newest]);
+    let gone = run(&["app", "delete", "--app", &newest]);
+    let left = run(&["app", "list"]);
+    let arguments = ["app", "delete", "--tenant", tenant, "--app", &newest];
+    let again = deployment.run(&arguments);
+    let healthy = deployment.run(&["doctor"]);
+
+    assert_eq!(listed.lines().count(), 2);
+    assert!(listed.contains("  private     1 keys  A"), "{listed}");
+    assert_eq!(two.lines().count(), 2);
+    assert!(two.contains("  made 2"), "{two}");
+    let dead = "dead on every node within five seconds";
+    let expected = format!("deleted key {first}; it is {dead}");
+    assert!(deleted.contains(&expected), "{deleted}");
+    assert!(one.lines().count() == 1 && !one.contains(first), "{one}");
+    let expected = format!("deleted application {newest}; its keys are {dead}");
+    assert!(gone.contains(&expected), "{gone}");
+    assert!(
+        left.lines().count() == 1 && !left.contains(&newest),
+        "{left}"
+    );
+    assert!(!again.success && again.stderr.contains("no such application"));
+    assert!(healthy.success, "{}", healthy.stdout);
+    for key in keys {
+        assert!(!format!("{listed}{two}{deleted}{one}{gone}").contains(&key));
+    }
+}
+
+#[test]
 fn mistakes_are_explained_in_plain_words() {
     let deployment = Deployment::start();
     deployment.must(&["migrate"]);

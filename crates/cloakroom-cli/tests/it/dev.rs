@@ -7,6 +7,12 @@ use serde_json::Value;
 
 use crate::support::{Deployment, cloakroom, first_line, outcome};
 
+/// As a terminal would: what it started has to end with it.
+fn end(child: &std::process::Child) {
+    let mut kill = std::process::Command::new("kill");
+    assert!(kill.arg(child.id().to_string()).status().unwrap().success());
+}
+
 fn wait_for_end(child: &mut std::process::Child) -> std::process::ExitStatus {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
@@ -16,6 +22,43 @@ fn wait_for_end(child: &mut std::process::Child) -> std::process::ExitStatus {
         assert!(Instant::now() < deadline, "the command did not end");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+#[test]
+fn the_tenant_has_the_name_that_was_asked_for_and_people() {
+    let words = ["dev", "--json", "--listen", "127.0.0.1:0"];
+    let mut command = cloakroom(&words);
+    command.args(["--tenant-name", "Shop"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let ready: Value = serde_json::from_str(&first_line(&mut child)).unwrap();
+
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let (tenant, members) = runtime.block_on(async {
+        let client = reqwest::Client::new();
+        let ask = |path: &str| {
+            let url = format!("{}{path}", ready["base_url"].as_str().unwrap());
+            let key = ready["keys"]["management"].as_str().unwrap();
+            client.get(url).header("bt-api-key", key).send()
+        };
+        let tenant = ask("/tenants/self").await.unwrap().text().await.unwrap();
+        let members = ask("/tenants/self/members").await.unwrap();
+        (tenant, members.text().await.unwrap())
+    });
+    end(&child);
+    assert!(wait_for_end(&mut child).success());
+
+    let tenant: Value = serde_json::from_str(&tenant).unwrap();
+    let members: Value = serde_json::from_str(&members).unwrap();
+    assert_eq!(tenant["name"], "Shop");
+    let roles = members["data"].as_array().unwrap().iter();
+    let roles: Vec<&str> = roles.map(|one| one["role"].as_str().unwrap()).collect();
+    assert!(
+        roles.contains(&"OWNER") && roles.contains(&"ADMIN"),
+        "{roles:?}"
+    );
 }
 
 #[test]
@@ -67,14 +110,7 @@ fn programs_get_one_json_line_a_working_vault_and_a_clean_end() {
             .unwrap()
             .starts_with("key_test_us_mgt_")
     );
-    let pid = child.id().to_string();
-    assert!(
-        std::process::Command::new("kill")
-            .arg(&pid)
-            .status()
-            .unwrap()
-            .success()
-    );
+    end(&child);
 
     assert!(wait_for_end(&mut child).success());
     let address = base_url.strip_prefix("http://").unwrap();

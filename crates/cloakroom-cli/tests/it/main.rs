@@ -7,9 +7,11 @@
     reason = "a test fails by panicking, and tells its figures on its output"
 )]
 
+mod audit;
 mod bins;
 mod bootstrap;
 mod canaries;
 mod dev;
 mod serve;
 mod support;
+mod tenants;
