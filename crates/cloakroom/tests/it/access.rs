@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use cloakroom::access::{self, ApplicationKind, NewTenant, Permission, TenantKind, TenantSettings};
+use cloakroom::access::{self, ApplicationKind, Permission, TenantKind, TenantSettings};
 use cloakroom::config::Environment;
+use cloakroom::tenants::{self, NewTenant};
 use http::StatusCode;
 use serde_json::json;
 
@@ -161,30 +162,6 @@ async fn keys_are_kept_only_as_digests() {
 }
 
 #[tokio::test]
-async fn an_application_has_three_keys_at_most() {
-    let vault = TestVault::start().await;
-    let tenant = vault.tenant().await;
-    let granted = grants(&[Permission::TokenCreate]);
-    let holder = vault
-        .holder(&tenant, ApplicationKind::Private, granted)
-        .await;
-
-    let mut keys = vec![holder.key];
-    for _ in 0..2 {
-        let created = access::create_key(&vault.vault, &tenant, holder.application)
-            .await
-            .unwrap();
-        keys.push(created.key.expose().to_owned());
-    }
-    let fourth = access::create_key(&vault.vault, &tenant, holder.application).await;
-
-    assert!(matches!(fourth, Err(access::Error::TooManyKeys(3))));
-    for key in keys {
-        assert_eq!(create_status(&vault, &key).await, StatusCode::CREATED);
-    }
-}
-
-#[tokio::test]
 async fn a_test_vault_keeps_no_production_tenant() {
     let test = TestVault::start().await;
     let production = TestVault::start_with(TestDatabase::create().await, |config| {
@@ -198,14 +175,12 @@ async fn a_test_vault_keeps_no_production_tenant() {
         settings: TenantSettings::default(),
     };
 
-    let refused = access::create_tenant(&test.vault, new()).await;
-    let tenant = access::create_tenant(&production.vault, new())
-        .await
-        .unwrap();
+    let refused = tenants::create(&test.vault, new()).await;
+    let tenant = tenants::create(&production.vault, new()).await.unwrap();
 
     assert!(matches!(
         refused,
-        Err(access::Error::ProductionTenantInTest)
+        Err(tenants::Error::ProductionTenantInTest)
     ));
     let granted = grants(&[Permission::TokenCreate]);
     let holder = production
@@ -231,7 +206,7 @@ async fn tenants_made_at_the_same_moment_get_numbers_of_their_own() {
                 kind: TenantKind::Test,
                 settings: TenantSettings::default(),
             };
-            access::create_tenant(&vault, new).await.unwrap().id.number
+            tenants::create(&vault, new).await.unwrap().id.number
         });
     }
     let mut numbers = making.join_all().await;

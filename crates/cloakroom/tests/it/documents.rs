@@ -230,7 +230,7 @@ async fn an_object_is_a_token_when_it_has_a_type_and_data() {
             }
         }
     }
-    // What cannot be honoured yet is refused rather than taken apart.
+    // What cannot be opened, or not be honoured yet, is refused rather than taken apart.
     let cases = [
         (
             json!({"a": {"type": "card", "encrypted": "e30"}}),

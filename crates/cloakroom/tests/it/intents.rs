@@ -340,7 +340,9 @@ async fn with_deduplication_an_intent_is_merged_into_the_token_that_is_there() {
     assert_eq!(rows(&vault, "token").await, 1);
 }
 
-/// Covers 18.10. Whoever is first gets it, on whichever node.
+/// Whoever is first gets it, on whichever node.
+///
+/// Covers 18.10.
 #[tokio::test]
 async fn an_intent_is_converted_once_however_many_ask() {
     let vault = TestVault::start_patient().await;
@@ -377,7 +379,9 @@ async fn an_intent_is_converted_once_however_many_ask() {
     assert_eq!(rows(&vault, "token_intent").await, 0);
 }
 
-/// Covers 18.11. I05 for intents.
+/// I05 for intents.
+///
+/// Covers 18.11.
 #[tokio::test]
 async fn an_intent_ends_at_its_instant_and_leaves_nothing() {
     let vault = TestVault::start_with(TestDatabase::create().await, |config| {
@@ -452,7 +456,9 @@ async fn the_security_code_of_an_intent_ends_before_it() {
     assert_eq!((codes().await, rows(&vault, "token_intent").await), (0, 1));
 }
 
-/// Covers 18.12. I10 for intents.
+/// I10 for intents.
+///
+/// Covers 18.12.
 #[tokio::test]
 async fn an_intent_changed_by_sql_is_neither_shown_nor_converted() {
     let changes = [

@@ -8,13 +8,16 @@
 )]
 
 mod access;
+mod applications;
 mod bins;
 mod cards;
+mod client_keys;
 mod conventions;
 mod create;
 mod deduplication;
 mod documents;
 mod doors;
+mod enrichments;
 mod expiry;
 mod ids;
 mod intents;
@@ -22,9 +25,12 @@ mod isolation;
 mod keys;
 mod lists;
 mod logs;
+mod members;
 mod searches;
 mod security_codes;
+mod sessions;
 mod storage;
 mod support;
+mod tenants;
 mod tokens;
 mod updates;

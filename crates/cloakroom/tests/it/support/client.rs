@@ -30,6 +30,27 @@ impl Client {
         }
     }
 
+    /// The same client at another node.
+    pub(crate) fn at(&self, base_url: &str) -> Self {
+        Self {
+            base_url: base_url.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The key that it sends.
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// The same client with another key, on the same connections.
+    pub(crate) fn with_key(&self, key: &str) -> Self {
+        Self {
+            key: Some(key.to_owned()),
+            ..self.clone()
+        }
+    }
+
     pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
         self.post_text(path, &body.to_string(), "application/json")
             .await
@@ -52,6 +73,13 @@ impl Client {
             .request(Method::PATCH, path)
             .header("content-type", "application/merge-patch+json");
         self.send(request.body(body.to_owned())).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
+        let request = self
+            .request(Method::PUT, path)
+            .header("content-type", "application/json");
+        self.send(request.body(body.to_string())).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {

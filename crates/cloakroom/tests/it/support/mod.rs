@@ -3,6 +3,7 @@
 mod chance;
 mod client;
 mod database;
+mod jwe;
 mod lines;
 mod redis;
 mod shelf;
@@ -11,6 +12,7 @@ mod test_vault;
 pub(crate) use chance::{Chance, calls};
 pub(crate) use client::{Answer, Client};
 pub(crate) use database::{TestDatabase, TestServer};
+pub(crate) use jwe::{encrypt, encrypt_with};
 pub(crate) use lines::Lines;
 pub(crate) use redis::TestRedis;
 pub(crate) use shelf::Shelf;

@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use cloakroom::access::{
-    self, AccessRule, ApplicationKind, Container, Grants, NewApplication, NewTenant, Permission,
-    Tenant, TenantKind, TenantSettings, Transform,
+    AccessRule, ApplicationKind, Container, Grants, Permission, Scope, Tenant, TenantKind,
+    TenantSettings, Transform,
 };
+use cloakroom::applications::{self, NewApplication};
 use cloakroom::config::{Config, Secret};
 use cloakroom::server::Server;
+use cloakroom::tenants::{self, NewTenant};
 use cloakroom::{Vault, keys, router};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -90,7 +92,7 @@ impl TestVault {
             kind: TenantKind::Test,
             settings,
         };
-        access::create_tenant(&self.vault, new).await.unwrap()
+        tenants::create(&self.vault, new).await.unwrap()
     }
 
     /// An application of this kind with these grants, and its key.
@@ -101,20 +103,20 @@ impl TestVault {
         grants: Grants,
     ) -> Holder {
         let new = NewApplication {
-            name: format!("A {kind} application"),
-            kind,
-            grants,
+            name: Some(format!("A {kind} application")),
+            kind: Some(kind.name().to_owned()),
+            grants: grants.into(),
+            create_key: true,
+            expires_at: None,
         };
-        let application = access::create_application(&self.vault, tenant.id, new)
+        let created = applications::create(&self.vault, tenant.into(), new)
             .await
             .unwrap();
-        let created = access::create_key(&self.vault, tenant, application.id)
-            .await
-            .unwrap();
+        let key = created.key.unwrap();
         Holder {
-            application: application.id,
-            key_id: created.id,
-            key: created.key.expose().to_owned(),
+            application: created.application.id,
+            key_id: key.id,
+            key: key.key.expose().to_owned(),
         }
     }
 
@@ -217,7 +219,7 @@ pub(crate) fn rule(
     AccessRule {
         description: "A rule".into(),
         priority,
-        container: Container::parse(container).unwrap(),
+        scope: Scope::Container(Container::parse(container).unwrap()),
         transform,
         permissions: permissions.iter().copied().collect(),
     }

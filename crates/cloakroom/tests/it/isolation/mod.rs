@@ -1,15 +1,21 @@
 //! Walls that hold when someone reaches past the front door: rows changed by SQL, and other tenants.
 
+mod attempt;
+mod side;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use cloakroom::access::{Tenant, Transform};
+use cloakroom::access::{ApplicationKind, Permission, Transform};
+use cloakroom::doors::{DOORS, Door, Needs};
 use http::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::doors::{DOORS, Needs};
-use crate::support::{Answer, Chance, Client, TestVault, calls, everything};
+use self::attempt::{Attempt, Between, Memory};
+use self::side::Side;
+use crate::support::{Answer, Chance, Client, TestVault, calls, everything, grants};
 
 const VICTIM: &str = "/tokens/order%2017";
 
@@ -432,377 +438,117 @@ async fn a_row_that_does_not_open_fails_its_page_and_no_other() {
     assert_eq!(listed.body["pagination"]["page_size"], 3);
 }
 
-/// One tenant among others, and what the others must never learn.
-struct Side {
-    tenant: Tenant,
-    client: Client,
-    tokens: Vec<Known>,
-    cursors: [String; 2],
-    /// Ids, fingerprints and data of this tenant's tokens, and its own id.
-    traces: Vec<String>,
-}
-
-/// A token as its owner sees it.
-struct Known {
-    path: String,
-    id: String,
-    new: Value,
-    fingerprint: String,
-    seen: Vec<u8>,
-}
-
-impl Side {
-    async fn new(vault: &TestVault, number: usize) -> Self {
-        let tenant = vault.tenant().await;
-        let client = vault.client(&tenant, everything(Transform::Reveal)).await;
-        let owner = format!("owner-{number}");
-        let card = json!({"number": "4242424242424242", "expiration_month": 12});
-        let mut news = vec![
-            json!({"type": "card", "data": card, "deduplicate_token": true}),
-            json!({"type": "social_security_number", "data": format!("078-05-11{number}0")}),
-        ];
-        for count in 0..6 {
-            let secret = format!("secret-{number}-{count}");
-            news.push(json!({
-                "type": "token",
-                "data": {"secret": secret},
-                "search_indexes": ["{{ data.secret }}"],
-                "metadata": {"who": owner},
-                "containers": [format!("/shared/{}/", count % 2)],
-                "deduplicate_token": count % 2 == 0,
-            }));
-        }
-        news[6]["id"] = json!(format!("order {number} 17"));
-        news[7]["id"] = json!(format!("order-{number}-18"));
-        let mut side = Self {
-            traces: vec![
-                tenant.id.uuid.to_string(),
-                owner,
-                format!("secret-{number}"),
-            ],
-            tenant,
-            client,
-            tokens: Vec::new(),
-            cursors: [String::new(), String::new()],
-        };
-        for new in news {
-            side.create(new).await;
-        }
-        let next = |page: &Answer| page.body["pagination"]["next"].as_str().unwrap().to_owned();
-        let listed = side.client.get("/v2/tokens?size=2").await;
-        let searched = side
-            .client
-            .post("/v2/tokens/search", json!({"size": 2}))
-            .await;
-        side.cursors = [next(&listed), next(&searched)];
-        side
-    }
-
-    async fn create(&mut self, mut new: Value) {
-        if new.get("id").is_none() {
-            new["id"] = json!(uuid_with_letters());
-        }
-        let created = self.client.post("/tokens", new.clone()).await;
-        assert_eq!(created.status, StatusCode::CREATED, "{}", created.body);
-        let id = created.id();
-        let path = format!("/tokens/{}", id.replace(' ', "%20"));
-        let fingerprint = created.body["fingerprint"].as_str().unwrap().to_owned();
-        self.traces.extend([id.clone(), fingerprint.clone()]);
-        self.tokens.push(Known {
-            seen: self.client.get(&path).await.bytes,
-            path,
-            id,
-            new,
-            fingerprint,
-        });
-    }
-}
-
-/// Half of a UUID without letters may look like a card number, which no id may hold.
-fn uuid_with_letters() -> String {
-    let has_letter = |half: &str| half.contains(char::is_alphabetic);
-    loop {
-        let id = cloakroom::ids::new_uuid().to_string();
-        if has_letter(&id[..18]) && has_letter(&id[18..]) {
-            return id;
-        }
-    }
-}
-
-/// A call that names something of another tenant, and what it must be answered with.
-struct Attempt {
-    method: Method,
-    path: String,
-    body: Option<Value>,
-    expected: Expected,
-}
-
-enum Expected {
-    /// The very bytes that a token gets which does not exist anywhere.
-    Unknown,
-    /// A page without anything on it.
-    Empty,
-    /// A page of one's own tokens.
-    Own,
-    Status(StatusCode),
-    /// A token that is one's own from now on, or was before.
-    Fresh,
-}
-
-/// Builds a random call on one route. A route that is not known here fails the test.
-fn attempt(chance: &mut Chance, route: (&Method, &str), owner: &Side) -> Attempt {
-    let (method, path) = route;
-    let token = chance.pick(&owner.tokens);
-    let mut attempt = Attempt {
-        method: method.clone(),
-        path: path.replace("/tokens/{id}", &token.path),
-        body: None,
-        expected: Expected::Unknown,
-    };
-    match (method.as_str(), path) {
-        ("GET" | "DELETE", "/tokens/{id}") => {}
-        ("PATCH", "/tokens/{id}") => {
-            let patches = [
-                json!({}),
-                json!({"data": {"secret": "x"}}),
-                json!({"metadata": null}),
-            ];
-            attempt.body = Some(chance.pick(&patches).clone());
-        }
-        ("POST", "/tokens" | "/tokenize") => {
-            let mut new = token.new.clone();
-            new["deduplicate_token"] = json!(true);
-            // Another tenant's id is as free as any other: a conflict would tell that it exists.
-            new["id"] = chance.pick(&[json!(null), json!(token.id)]).clone();
-            attempt.expected = Expected::Fresh;
-            attempt.body = Some(match path {
-                "/tokenize" => json!([new]),
-                _ => new,
-            });
-        }
-        ("GET", "/v2/tokens" | "/tokens") => query_listed(chance, &mut attempt, owner, token),
-        ("POST", "/v2/tokens/search" | "/tokens/search") => {
-            query_searched(chance, &mut attempt, owner, token);
-        }
-        ("POST", "/detokenize") => {
-            let expressions = [
-                format!("{{{{ {} }}}}", token.id),
-                format!("<{{{{ token: {} | json: '$.data' }}}}>", token.id),
-            ];
-            attempt.body = Some(json!({"a": chance.pick(&expressions)}));
-            attempt.expected = Expected::Status(StatusCode::BAD_REQUEST);
-        }
-        other => panic!("no call across tenants is known for {other:?}"),
-    }
-    attempt
-}
-
-fn query_listed(chance: &mut Chance, attempt: &mut Attempt, owner: &Side, token: &Known) {
-    let is_old = attempt.path == "/tokens";
-    let who = owner.traces[1].as_str();
-    let id = token.id.replace(' ', "+");
-    let (parameters, expected) = match (chance.below(5), is_old) {
-        (0, _) => (String::new(), Expected::Own),
-        (1, _) => (format!("metadata.who={who}"), Expected::Empty),
-        (2, true) => (format!("metadata[who]={who}"), Expected::Empty),
-        (_, true) => (format!("id={id}"), Expected::Empty),
-        (2, false) => ("container=/shared/".to_owned(), Expected::Own),
-        (3, false) => (
-            format!("fingerprint={}", token.fingerprint),
-            Expected::Empty,
-        ),
-        (_, false) => {
-            let cursor = &owner.cursors[0];
-            (
-                format!("start={cursor}&size=2"),
-                Expected::Status(StatusCode::BAD_REQUEST),
-            )
-        }
-    };
-    attempt.path = format!("{}?{parameters}", attempt.path);
-    attempt.expected = expected;
-}
-
-fn query_searched(chance: &mut Chance, attempt: &mut Attempt, owner: &Side, token: &Known) {
-    let is_old = attempt.path == "/tokens/search";
-    let secret = token.new["data"]["secret"].as_str().unwrap_or("078051100");
-    let (body, expected) = match (chance.below(5), is_old) {
-        (0, _) => (json!({}), Expected::Own),
-        (1, _) => {
-            let query = format!("metadata.who:{}", owner.traces[1]);
-            (json!({ "query": query }), Expected::Empty)
-        }
-        (2, _) if secret.starts_with("secret") => (
-            json!({ "query": format!("data:{secret}") }),
-            Expected::Empty,
-        ),
-        (_, true) => (
-            json!({ "query": format!("id:\"{}\"", token.id) }),
-            Expected::Empty,
-        ),
-        (2 | 3, false) => {
-            let query = format!("fingerprint:{} AND container:\"/\"", token.fingerprint);
-            (json!({ "query": query }), Expected::Empty)
-        }
-        (_, false) => {
-            let body = json!({"start": owner.cursors[1], "size": 2});
-            (body, Expected::Status(StatusCode::BAD_REQUEST))
-        }
-    };
-    attempt.body = Some(body);
-    attempt.expected = expected;
-}
-
-impl Attempt {
-    /// Makes the call and says what is wrong with its answer.
-    async fn make(&self, caller: &Side, owner: &Side, unknown: &[u8]) -> Result<(), String> {
-        let request = caller.client.request(self.method.clone(), &self.path);
-        let media = match self.method {
-            Method::PATCH => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        let body = self.body.as_ref().map(Value::to_string).unwrap_or_default();
-        let said = format!("{} {body}", self.path.replace("%20", " ").replace('+', " "));
-        let request = request.header("content-type", media).body(body);
-        let answer = caller.client.send(request).await;
-        let wrong = |what: &str| {
-            let told = String::from_utf8_lossy(&answer.bytes);
-            Err(format!(
-                "{what}: {} {said}: {} {told}",
-                self.method, answer.status
-            ))
-        };
-        let text = String::from_utf8(answer.bytes.clone()).unwrap();
-        let leaks = |trace: &&String| text.contains(*trace) && !said.contains(*trace);
-        if owner.traces.iter().find(leaks).is_some() {
-            return wrong("it tells something of another tenant");
-        }
-        match &self.expected {
-            Expected::Unknown if answer.status != StatusCode::NOT_FOUND => wrong("not 404"),
-            Expected::Unknown if answer.bytes != unknown => wrong("another 404"),
-            Expected::Empty if !is_empty(&answer) => wrong("not empty"),
-            Expected::Own if answer.body["data"].as_array().is_none_or(Vec::is_empty) => {
-                wrong("not one's own")
-            }
-            Expected::Status(status) if answer.status != *status => wrong("another status"),
-            Expected::Fresh => self
-                .undo(caller, &answer)
-                .await
-                .or_else(|what| wrong(&what)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks that a token was made for the caller, and takes it away unless it was there before.
-    async fn undo(&self, caller: &Side, answer: &Answer) -> Result<(), String> {
-        let token = match &answer.body {
-            Value::Array(tokens) => &tokens[0],
-            token => token,
-        };
-        if token["tenant_id"] != caller.tenant.id.uuid.to_string() {
-            return Err("not made".to_owned());
-        }
-        let id = token["id"].as_str().unwrap_or_default();
-        if !caller.tokens.iter().any(|own| own.id == id) {
-            let path = format!("/tokens/{}", id.replace(' ', "%20"));
-            let deleted = caller.client.delete(&path).await;
-            if deleted.status != StatusCode::NO_CONTENT {
-                return Err("not one's own afterwards".to_owned());
-            }
-        }
-        Ok(())
-    }
-}
-
-fn is_empty(answer: &Answer) -> bool {
-    answer.status == StatusCode::OK
-        && answer.body["data"] == json!([])
-        && answer.body["pagination"].get("next").is_none()
-        && answer.body["pagination"]
-            .get("total_items")
-            .is_none_or(|total| *total == json!(0))
-}
-
 /// The pipeline makes some thousand calls; `CLOAKROOM_TEST_CALLS` makes it the hundred thousand of
 /// the security design.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tenants_are_isolated_on_every_route() {
-    let vault = TestVault::start_patient().await;
+    let vault = Arc::new(TestVault::start_patient().await);
     let mut sides = Vec::new();
     for number in 0..3 {
         sides.push(Side::new(&vault, number).await);
     }
-    let sides = std::sync::Arc::new(sides);
-    let total = calls(3_000);
+    let sides = Arc::new(sides);
+    let total = calls(2_000);
     let mut chance = Chance::new();
 
     // Each caller by itself, so that what it makes and takes away again is not in its own way.
     let mut calling = tokio::task::JoinSet::new();
     for caller in 0..sides.len() {
-        let (sides, mut chance) = (sides.clone(), chance.fork());
+        let (vault, sides, mut chance) = (vault.clone(), sides.clone(), chance.fork());
         let count = total / 3 + usize::from(caller < total % 3);
-        calling.spawn(async move { call_others(&sides, caller, count, &mut chance).await });
+        calling.spawn(async move {
+            let caller = &sides[caller];
+            call_others(&vault, (caller, &sides), count, &mut chance).await
+        });
     }
     let mut tried: BTreeMap<String, usize> = BTreeMap::new();
-    let mut wrong = Vec::new();
+    let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (counts, failures) in calling.join_all().await {
         for (route, count) in counts {
             *tried.entry(route).or_default() += count;
         }
-        wrong.extend(failures);
+        for (route, failure) in failures {
+            wrong.entry(route).or_default().push(failure);
+        }
     }
 
-    println!("{total} calls, {} successes: {tried:#?}", wrong.len());
-    assert!(
-        wrong.is_empty(),
-        "{} of {total}, such as {}",
-        wrong.len(),
-        wrong[0]
-    );
-    let guarded = DOORS.iter().filter(|door| door.2 != Needs::Nothing).count();
-    assert_eq!(tried.len(), guarded);
+    let successes: usize = wrong.values().map(Vec::len).sum();
+    println!("{total} calls, {successes} successes: {tried:#?}");
+    let first: Vec<&String> = wrong.values().map(|failures| &failures[0]).collect();
+    assert!(first.is_empty(), "{successes} of {total}: {first:#?}");
+    assert_eq!(tried.len(), keyed_doors().count());
+    // A node that remembers nothing sees what is in the database.
+    let second = vault.second_node().await;
     for side in sides.iter() {
-        for token in &side.tokens {
-            assert_eq!(
-                side.client.get(&token.path).await.bytes,
-                token.seen,
-                "{}",
-                token.id
-            );
-        }
+        side.check_unchanged(&second.base_url).await;
     }
 }
 
-/// Makes random calls of one tenant about tokens of the others, over all routes in turn.
+/// Every route that knows who is asking.
+fn keyed_doors() -> impl Iterator<Item = &'static Door> {
+    DOORS.iter().filter(|door| door.needs != Needs::Nothing)
+}
+
+/// Makes random calls of one tenant about things of the others, over all routes in turn.
 async fn call_others(
-    sides: &[Side],
-    caller: usize,
+    vault: &TestVault,
+    (caller, sides): (&Side, &[Side]),
     count: usize,
     chance: &mut Chance,
-) -> (BTreeMap<String, usize>, Vec<String>) {
+) -> (BTreeMap<String, usize>, Vec<(String, String)>) {
     let (mut tried, mut wrong) = (BTreeMap::new(), Vec::new());
-    let unknown = sides[caller].client.get("/tokens/nowhere").await;
-    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
-    let routes: Vec<_> = DOORS
+    let mut memory = Memory::default();
+    let others: Vec<&Side> = sides
         .iter()
-        .filter(|door| door.2 != Needs::Nothing)
+        .filter(|other| other.tenant.id != caller.tenant.id)
         .collect();
+    let routes: Vec<_> = keyed_doors().collect();
     for turn in 0..count {
-        let (method, path, _) = routes[turn % routes.len()];
-        let owner = &sides[(caller + 1 + chance.below(sides.len() - 1)) % sides.len()];
-        let attempt = attempt(chance, (method, path), owner);
-        let made = attempt.make(&sides[caller], owner, &unknown.bytes).await;
-        *tried.entry(format!("{method} {path}")).or_default() += 1;
-        wrong.extend(made.err());
+        let door = routes[turn % routes.len()];
+        let made = match (&door.method, door.path) {
+            (&Method::DELETE, "/tenants/self") => delete_another(vault, caller).await,
+            _ => {
+                let owner = *chance.pick(&others);
+                let between = Between { caller, owner };
+                let attempt = Attempt::new(chance, door, between);
+                attempt.make(between, &mut memory).await
+            }
+        };
+        *tried.entry(door.to_string()).or_default() += 1;
+        wrong.extend(made.err().map(|failure| (door.to_string(), failure)));
     }
     (tried, wrong)
+}
+
+/// Deletes a tenant that was made for this, which must be the only one that it is felt by: the caller
+/// notices here, the others in their own calls.
+async fn delete_another(vault: &TestVault, caller: &Side) -> Result<(), String> {
+    let tenant = vault.tenant().await;
+    let grants = grants(&[Permission::TenantDelete, Permission::TenantRead]);
+    let kind = ApplicationKind::Management;
+    let holder = vault.holder(&tenant, kind, grants).await;
+    let client = caller.client.with_key(&holder.key);
+    let deleted = client.delete("/tenants/self").await.status;
+    let (gone, stays) = (
+        client.get("/tenants/self").await.status,
+        caller.manager.get("/tenants/self").await.status,
+    );
+    let expected = [
+        StatusCode::NO_CONTENT,
+        StatusCode::UNAUTHORIZED,
+        StatusCode::OK,
+    ];
+    match [deleted, gone, stays] == expected {
+        true => Ok(()),
+        false => Err(format!("deleting a tenant: {deleted}, {gone}, {stays}")),
+    }
 }
 
 #[tokio::test]
 async fn a_cursor_of_another_tenant_continues_nothing() {
     let vault = TestVault::start().await;
     let (one, two) = (Side::new(&vault, 1).await, Side::new(&vault, 2).await);
-    let ask = async |side: &Side, cursors: &[String; 2]| {
+    let ask = async |side: &Side, cursors: &[String; 3]| {
         let listed = format!("/v2/tokens?size=2&start={}", cursors[0]);
         let searched = json!({"size": 2, "start": cursors[1]});
         [
