@@ -7,7 +7,16 @@ import uuid
 
 import basistheory
 import pytest
+from basistheory.api.application_keys_api import ApplicationKeysApi
+from basistheory.api.application_templates_api import ApplicationTemplatesApi
+from basistheory.api.applications_api import ApplicationsApi
 from basistheory.api.detokenize_api import DetokenizeApi
+from basistheory.api.enrichments_api import EnrichmentsApi
+from basistheory.api.logs_api import LogsApi
+from basistheory.api.permissions_api import PermissionsApi
+from basistheory.api.roles_api import RolesApi
+from basistheory.api.sessions_api import SessionsApi
+from basistheory.api.tenants_api import TenantsApi
 from basistheory.api.tokenize_api import TokenizeApi
 from basistheory.api.tokens_api import TokensApi
 from basistheory.model.create_token_request import CreateTokenRequest
@@ -28,6 +37,8 @@ MANAGEMENT_KEY = required("BT_MGT_API_KEY")
 
 UUID_V4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 INVALID = "One or more validation errors occurred."
+# What the vault says about an operation that it does not know at all.
+NO_SUCH_PATH = "There is no such path."
 
 
 class Vault:
@@ -37,6 +48,15 @@ class Vault:
         self.tokens = TokensApi(self.client)
         self.tokenize = TokenizeApi(self.client).tokenize
         self.documents = DetokenizeApi(self.client)
+        self.applications = ApplicationsApi(self.client)
+        self.application_keys = ApplicationKeysApi(self.client)
+        self.application_templates = ApplicationTemplatesApi(self.client)
+        self.enrichments = EnrichmentsApi(self.client)
+        self.logs = LogsApi(self.client)
+        self.permissions = PermissionsApi(self.client)
+        self.roles = RolesApi(self.client)
+        self.sessions = SessionsApi(self.client)
+        self.tenants = TenantsApi(self.client)
 
     def create(self, options=None, **attributes):
         request = CreateTokenRequest(**{"type": "token", "data": "x", **attributes})
@@ -80,4 +100,5 @@ def refusal(kind: type, status: int, title: str, call, *arguments, **named) -> d
     problem = json.loads(error.body)
     assert (problem["status"], problem["title"]) == (status, title)
     assert problem["detail"]
+    assert problem["detail"] != NO_SUCH_PATH, "nobody is there to refuse it"
     return problem

@@ -3,11 +3,14 @@
 import datetime as dt
 import os
 import re
+import time
 import uuid
 
 import pytest
 from basis_theory import BasisTheory
 from basis_theory.core.api_error import ApiError
+
+from methods import Noted, transport
 
 
 def required(name: str) -> str:
@@ -22,6 +25,9 @@ TENANT_ID = required("BT_TENANT_ID")
 PRIVATE_KEY = required("BT_PVT_API_KEY")
 PUBLIC_KEY = required("BT_PUB_API_KEY")
 MANAGEMENT_KEY = required("BT_MGT_API_KEY")
+# Another tenant, in another vault, that nobody needs: it may be deleted.
+SPARE_URL = required("BT_SPARE_API_URL")
+SPARE_KEY = required("BT_SPARE_MGT_API_KEY")
 
 UUID_V4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 # Base58 of 32 bytes.
@@ -30,20 +36,49 @@ INVALID = "One or more validation errors occurred."
 # This client tries again after 409, seconds apart; one answer is enough to see it.
 ONCE = {"max_retries": 0}
 
+# What the vault says about an operation that it does not know at all.
+NO_SUCH_PATH = "There is no such path."
+
 CLOCK_TOLERANCE = dt.timedelta(seconds=60)
+CACHE_TOLERANCE_SECONDS = 8
 
 
-def client(api_key: str, **options) -> BasisTheory:
-    return BasisTheory(api_key=api_key, base_url=BASE_URL, **options)
+def client(api_key: str, base_url: str = BASE_URL, **options) -> BasisTheory:
+    """A client for a key, whose calls count as tried."""
+    options = {"base_url": base_url, "httpx_client": transport(), **options}
+    return Noted(BasisTheory(api_key=api_key, **options))
+
+
+def is_from_now(moment: dt.datetime, seconds: float) -> bool:
+    """Whether a time is about that long from now."""
+    meant = dt.datetime.now(dt.timezone.utc) + dt.timedelta(seconds=seconds)
+    return abs(moment - meant) < CLOCK_TOLERANCE
+
+
+def sent(answer) -> dict:
+    """What an answer holds, without the attributes that only the client's model has."""
+    return {name: getattr(answer, name) for name in answer.model_fields_set}
+
+
+def eventually(ask):
+    """What `ask` says once it no longer fails: a node remembers a key's rights for a few seconds."""
+    deadline = time.monotonic() + CACHE_TOLERANCE_SECONDS
+    while True:
+        try:
+            return ask()
+        except (ApiError, AssertionError, pytest.fail.Exception):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.25)
 
 
 def given(token) -> dict:
     """Checks what the vault adds to a token by itself, and returns all the rest that was sent."""
-    rest = {name: getattr(token, name) for name in token.model_fields_set}
+    rest = sent(token)
     assert UUID_V4.fullmatch(rest.pop("id"))
     assert rest.pop("tenant_id") == TENANT_ID
     assert UUID_V4.fullmatch(rest.pop("created_by"))
-    assert abs(dt.datetime.now(dt.timezone.utc) - rest.pop("created_at")) < CLOCK_TOLERANCE
+    assert is_from_now(rest.pop("created_at"), seconds=0)
     # Both or neither: a fingerprint comes with the expression that made it.
     assert ("fingerprint" in rest) == ("fingerprint_expression" in rest)
     assert FINGERPRINT.fullmatch(rest.pop("fingerprint", "1" * 32))
@@ -83,6 +118,7 @@ def refusal(kind: type, status: int, title: str, call, *arguments, **named) -> A
     assert problem(error, "status") == status
     assert problem(error, "title") == title
     assert isinstance(problem(error, "detail"), str) and problem(error, "detail")
+    assert problem(error, "detail") != NO_SUCH_PATH, "nobody is there to refuse it"
     assert error.headers["content-type"].startswith("application/problem+json")
     assert error.headers["bt-trace-id"]
     return error

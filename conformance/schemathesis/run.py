@@ -5,14 +5,17 @@ The same seed against a new vault asks the same again.
 """
 
 import argparse
+import collections
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from importlib.metadata import version
 from pathlib import Path
+
+from dictionary import APPLICATIONS, INTENTS, SESSIONS, TOKENS
+from vault import ask
 
 HERE = Path(__file__).parent
 SDK = f"schemathesis {version('schemathesis')}"
@@ -20,24 +23,11 @@ SDK = f"schemathesis {version('schemathesis')}"
 # Schemathesis ends with this code when it finished and something failed.
 FAILED = 1
 
-# The description's example for detokenizing names the first of these.
-TOKENS = [
-    {
-        "id": "9a9a8a4c-5d3e-4b2f-8c1d-0e7f6a5b4c3d",
-        "type": "card",
-        "data": {"number": "4242424242424242", "expiration_month": 12, "expiration_year": 2030},
-    },
-    {"id": "order 17", "type": "token", "data": {"name": "Ada"}, "metadata": {"order": "1001"}},
-    {"type": "bank", "data": {"routing_number": "021000021", "account_number": "00001"}},
-    {"type": "social_security_number", "data": "111-22-3333", "containers": ["/a/b/"]},
-    *({"type": "token", "data": n, "containers": ["/many/"]} for n in range(25)),
-]
-
 
 def main() -> int:
     arguments = parse()
     print(f"schemathesis: seed {arguments.seed}, {arguments.cases} cases at random per operation")
-    seed_tenant()
+    os.environ["SEEDED"] = json.dumps(seed_tenant())
     with tempfile.TemporaryDirectory() as folder:
         report, answers = Path(folder, "report.json"), Path(folder, "answers.json")
         try:
@@ -60,18 +50,23 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def seed_tenant():
+def seed_tenant() -> dict:
     """Lists have several pages, searches find something, examples refer to what exists."""
     for token in TOKENS:
-        request = urllib.request.Request(
-            os.environ["BT_API_URL"] + "/tokens",
-            data=json.dumps(token).encode(),
-            headers={
-                "BT-API-KEY": os.environ["BT_PVT_API_KEY"],
-                "Content-Type": "application/json",
-            },
-        )
-        urllib.request.urlopen(request, timeout=30).close()
+        ask("POST", "tokens", "BT_PVT_API_KEY", token)
+    made = [ask("POST", "token-intents", "BT_PVT_API_KEY", intent) for intent in INTENTS]
+    managed = [ask("POST", "applications", "BT_MGT_API_KEY", one) for one in APPLICATIONS]
+    members = ask("GET", "tenants/self/members", "BT_MGT_API_KEY")
+    keys = ["BT_PVT_API_KEY", "BT_PUB_API_KEY", "BT_MGT_API_KEY"]
+    return {
+        "intents": [intent["id"] for intent in made],
+        "applications": [application["id"] for application in managed],
+        "keys": [[application["id"], application["keys"][0]["id"]] for application in managed],
+        "nonces": [ask("POST", "sessions", "BT_PUB_API_KEY")["nonce"] for _ in range(SESSIONS)],
+        "members": [member["id"] for member in members["data"]],
+        "own_applications": [ask("GET", "applications/key", key)["id"] for key in keys],
+        "quotas": ask("GET", "tenants/self/quotas", "BT_MGT_API_KEY"),
+    }
 
 
 def run(arguments, report: Path, answers: Path) -> int:
@@ -96,19 +91,17 @@ def run(arguments, report: Path, answers: Path) -> int:
 
 def summarize(report: dict, answers: list) -> list:
     """One row for each operation: how many requests, how they were answered, whether it is well."""
-    failed = {label: set() for label, _, _ in answers}
+    failed = {label: set() for label, _, _, _ in answers}
     for failure in report["failures"]:
         for label in failure["operations"]:
             failed.setdefault(label, set()).add(failure["title"])
     for error in report["errors"]:
         failed.setdefault(error.get("operation") or "schemathesis", set()).add("not tested")
-    if report["operations"]["tested"] != report["operations"]["total"]:
+    if report["operations"]["tested"] != report["operations"]["selected"]:
         failed.setdefault("schemathesis", set()).add("did not test every operation")
     rows = []
     for label in sorted(failed):
-        counts = {status: count for other, status, count in answers if other == label}
-        told = ", ".join(f"{count} × {status}" for status, count in sorted(counts.items()))
-        tried = f"{sum(counts.values())} requests: {told}"
+        tried = told([row[1:] for row in answers if row[0] == label])
         complaints = "; ".join(sorted(failed[label]))
         rows.append(
             {
@@ -119,6 +112,21 @@ def summarize(report: dict, answers: list) -> list:
             }
         )
     return rows
+
+
+def told(answers: list) -> str:
+    """How many requests reached a 2xx, by chance and out of the dictionary; then all statuses."""
+    words = []
+    for name, is_looked_up in [("by chance", False), ("looked up", True)]:
+        counts = [(status, count) for other, status, count in answers if other == is_looked_up]
+        if counts:
+            well = sum(count for status, count in counts if 200 <= status < 300)
+            words.append(f"{name} {well} of {sum(count for _, count in counts)} well")
+    statuses = collections.Counter()
+    for _, status, count in answers:
+        statuses[status] += count
+    counted = ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items()))
+    return f"{', '.join(words)} ({counted})"
 
 
 def record(rows: list):

@@ -1,5 +1,6 @@
 //! Running the official clients, unmodified, and other strangers against a vault made for the moment.
 
+mod methods;
 mod report;
 mod sdk;
 mod vault;
@@ -12,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
 use crate::{process, workspace};
+use methods::{Methods, Unsupported};
 use report::Report;
 use sdk::{Effort, Sdk};
 use vault::Vault;
@@ -36,6 +38,8 @@ pub(crate) struct Arguments {
 struct Run {
     sdk: Sdk,
     report: Report,
+    /// The official clients tell of every method they have.
+    methods: Option<Methods>,
     took: Duration,
 }
 
@@ -62,15 +66,25 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
         .iter()
         .map(|&sdk| run_suite(sdk, effort, &program, &folder))
         .collect();
-    conclude(&runs?)
+    let runs = runs?;
+    let mut complaints = conclude(&runs);
+    complaints.extend(conclude_methods(&runs, &folder)?);
+    if !complaints.is_empty() {
+        bail!("{}", complaints.join("; "));
+    }
+    Ok(())
 }
 
 /// Runs one suite on a vault of its own, so that what others left behind cannot matter.
 fn run_suite(sdk: Sdk, effort: Effort, program: &Path, folder: &Path) -> Result<Run> {
     let file = folder.join(format!("{sdk}-report.jsonl"));
     fs::write(&file, "").with_context(|| file.display().to_string())?;
+    let methods = methods_file(sdk, folder);
+    fs::write(&methods, "").with_context(|| methods.display().to_string())?;
     let started_at = Instant::now();
     let vault = Vault::start(program)?;
+    // For what can be done to a tenant only once.
+    let spare = Vault::start(program)?;
     say(&format!(
         "running the suite of {} against {}",
         sdk.package(),
@@ -79,9 +93,12 @@ fn run_suite(sdk: Sdk, effort: Effort, program: &Path, folder: &Path) -> Result<
     let mut suite = sdk.suite(folder, effort);
     suite
         .envs(vault.variables())
-        .env("CONFORMANCE_REPORT", &file);
+        .envs(spare.spare_variables())
+        .env("CONFORMANCE_REPORT", &file)
+        .env("CONFORMANCE_METHODS", &methods);
     let status = process::run(suite)?;
     vault.stop()?;
+    spare.stop()?;
 
     let report = Report::read(&file)?;
     let is_explained = status.code() == Some(TESTS_FAILED) && report.failed() > 0;
@@ -89,27 +106,75 @@ fn run_suite(sdk: Sdk, effort: Effort, program: &Path, folder: &Path) -> Result<
         bail!("the {sdk} suite did not finish: {status}");
     }
     let took = started_at.elapsed();
-    Ok(Run { sdk, report, took })
+    let methods = if sdk.tells_methods() {
+        Some(Methods::read(&methods, &Unsupported::read()?)?)
+    } else {
+        None
+    };
+    Ok(Run {
+        sdk,
+        report,
+        methods,
+        took,
+    })
 }
 
-fn conclude(runs: &[Run]) -> Result<()> {
+/// Prints what was tried, and returns what is wrong with it.
+fn conclude(runs: &[Run]) -> Vec<String> {
     let table = report::table(runs.iter().map(|run| &run.report));
     println!("\n{table}\n");
     let mut complaints = Vec::new();
-    for Run { sdk, report, took } in runs {
+    for run in runs {
+        let Run {
+            sdk, report, took, ..
+        } = run;
         let (count, failed) = (report.count(), report.failed());
-        let (well, seconds) = (count - failed, took.as_secs_f64());
-        say(&format!("{sdk}: {well} of {count} ok in {seconds:.1} s"));
+        let waiting = report.waiting();
+        let (well, seconds) = (count - failed - waiting, took.as_secs_f64());
+        let not_yet = match waiting {
+            0 => String::new(),
+            some => format!(", {some} not yet"),
+        };
+        say(&format!(
+            "{sdk}: {well} of {count} ok{not_yet} in {seconds:.1} s"
+        ));
         if count == 0 {
             complaints.push(format!("the {sdk} suite tried nothing"));
         } else if failed > 0 {
             complaints.push(format!("{failed} of {count} failed with {sdk}"));
         }
     }
-    if !complaints.is_empty() {
-        bail!("{}", complaints.join("; "));
+    complaints
+}
+
+/// Prints every method of the clients that ran, and returns what is wrong with them.
+fn conclude_methods(runs: &[Run], folder: &Path) -> Result<Vec<String>> {
+    let clients: Vec<&Methods> = runs.iter().filter_map(|run| run.methods.as_ref()).collect();
+    if clients.is_empty() {
+        return Ok(Vec::new());
     }
-    Ok(())
+    println!("\n{}\n", methods::table(&clients));
+    let mut complaints: Vec<String> = clients.iter().flat_map(|one| one.complaints()).collect();
+    let all = Sdk::value_variants().iter();
+    let is_whole = clients.len() == all.filter(|sdk| sdk.tells_methods()).count();
+    if is_whole {
+        for entry in Unsupported::read()?.idle(&clients) {
+            complaints.push(format!("conformance/unsupported.json: nothing is {entry}"));
+        }
+        let page = methods::page(&clients);
+        let written = folder.join("sdk-methods.md");
+        fs::write(&written, &page).with_context(|| written.display().to_string())?;
+        let kept = fs::read_to_string(workspace::root().join("docs/api/sdk-methods.md"));
+        if complaints.is_empty() && kept.ok() != Some(page) {
+            let written = written.display();
+            complaints.push(format!("docs/api/sdk-methods.md is old: copy {written}"));
+        }
+    }
+    Ok(complaints)
+}
+
+fn methods_file(sdk: Sdk, folder: &Path) -> PathBuf {
+    folder.join(format!("{sdk}-methods.jsonl"))
 }
 
 fn build() -> Result<PathBuf> {

@@ -24,6 +24,9 @@ struct Row {
 enum Outcome {
     #[serde(rename = "ok")]
     Well,
+    /// It failed as it had to: what it needs is not built.
+    #[serde(rename = "not yet")]
+    Waiting,
     #[serde(rename = "FAILED")]
     Failed,
 }
@@ -47,8 +50,16 @@ impl Report {
     }
 
     pub(super) fn failed(&self) -> usize {
-        let is_failed = |row: &&Row| row.result == Outcome::Failed;
-        self.rows.iter().filter(is_failed).count()
+        self.count_of(Outcome::Failed)
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.count_of(Outcome::Waiting)
+    }
+
+    fn count_of(&self, outcome: Outcome) -> usize {
+        let is_meant = |row: &&Row| row.result == outcome;
+        self.rows.iter().filter(is_meant).count()
     }
 }
 
@@ -60,6 +71,7 @@ pub(super) fn table<'a>(reports: impl Iterator<Item = &'a Report>) -> Table {
     for row in reports.flat_map(|report| &report.rows) {
         let result = match row.result {
             Outcome::Well => "ok",
+            Outcome::Waiting => "not yet",
             Outcome::Failed => "FAILED",
         };
         table.add_row([&row.sdk, &row.method, &row.tried, result]);
@@ -73,14 +85,15 @@ mod tests {
 
     const LINES: &str = r#"{"sdk":"node 1","method":"tokens.get","tried":"a","result":"ok"}
 {"sdk":"node 1","method":"tokens.create","tried":"b","result":"FAILED"}
-{"sdk":"node 1","method":"tokens.create","tried":"a","result":"ok"}
+{"sdk":"node 1","method":"tokens.create","tried":"a","result":"not yet"}
 "#;
 
     #[test]
     fn rows_are_counted_and_shown_by_method() {
         let report = Report::parse(LINES).unwrap();
 
-        assert_eq!((report.count(), report.failed()), (3, 1));
+        let counts = (report.count(), report.failed(), report.waiting());
+        assert_eq!(counts, (3, 1, 1));
         let text = table([&report].into_iter()).to_string();
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         assert_eq!(
@@ -88,7 +101,7 @@ mod tests {
             [
                 "SDK     method         tried  result",
                 "node 1  tokens.create  b      FAILED",
-                "node 1  tokens.create  a      ok",
+                "node 1  tokens.create  a      not yet",
                 "node 1  tokens.get     a      ok",
             ]
         );

@@ -37,6 +37,11 @@ impl Sdk {
         }
     }
 
+    /// Whether the suite tells of every method of its client: the official ones that are not retired.
+    pub(super) fn tells_methods(self) -> bool {
+        matches!(self, Self::Node | Self::Python)
+    }
+
     /// Installs what the suite's lock file names, unless that has been done.
     pub(super) fn install(self, folder: &Path) -> Result<()> {
         let lock = fs::read(self.lock_file())?;
@@ -130,12 +135,12 @@ impl Sdk {
 }
 
 impl Effort {
-    /// For the pipeline, about a minute; the other, as long as one is willing to wait.
+    /// For the pipeline, a minute or two; the other, as long as one is willing to wait.
     fn words(self) -> [String; 3] {
         let (cases, seconds) = if self.is_long {
             (1_000, 3_600)
         } else {
-            (40, 300)
+            (40, 600)
         };
         [
             format!("--seed={}", self.seed),

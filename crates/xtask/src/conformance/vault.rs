@@ -12,6 +12,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Deserialize;
 
+/// The official suites look at it.
+const TENANT_NAME: &str = "SDK Integration Tests";
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL_PERIOD: Duration = Duration::from_millis(50);
@@ -41,6 +43,7 @@ impl Vault {
         let mut command = Command::new(program);
         command
             .args(["dev", "--json", "--listen", "127.0.0.1:0"])
+            .args(["--tenant-name", TENANT_NAME])
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let child = command
@@ -78,6 +81,15 @@ impl Vault {
             ("BT_PVT_API_KEY", &keys.private),
             ("BT_PUB_API_KEY", &keys.public),
             ("BT_MGT_API_KEY", &keys.management),
+        ]
+    }
+
+    /// What a suite needs of a vault whose tenant it may delete.
+    pub(super) fn spare_variables(&self) -> [(&'static str, &str); 2] {
+        let Ready { base_url, keys, .. } = &self.ready;
+        [
+            ("BT_SPARE_API_URL", base_url),
+            ("BT_SPARE_MGT_API_KEY", &keys.management),
         ]
     }
 
