@@ -20,13 +20,11 @@ pub async fn retain(vault: &Vault, shown: Duration) -> Result<usize, storage::Er
     let oldest = now.checked_sub(keep).map_or(0, day_of);
     let days = store::list_days(&vault.db).await?;
     let (gone, kept): (Vec<i32>, Vec<i32>) = days.into_iter().partition(|day| *day < oldest);
-    for day in &gone {
-        // Should old days have waited for so long that their partition is in use again, they wait on.
-        if kept.iter().any(|kept| slot_of(*kept) == slot_of(*day)) {
-            continue;
-        }
-        vault.db.empty_partition("log", slot_of(*day)).await?;
-        store::delete_chains(&vault.db, *day).await?;
-    }
+    // Should old days have waited for so long that their partition is in use again, they wait on.
+    let is_reused = |day: &i32| kept.iter().any(|kept| slot_of(*kept) == slot_of(*day));
+    let gone: Vec<i32> = gone.into_iter().filter(|day| !is_reused(day)).collect();
+    let slots: Vec<i16> = gone.iter().map(|day| slot_of(*day)).collect();
+    vault.db.empty_partitions("log", &slots).await?;
+    store::delete_chains(&vault.db, &gone).await?;
     Ok(gone.len())
 }

@@ -113,7 +113,7 @@ statements! {
         order by floor(extract(epoch from created_at) / 86400), chain, seq");
     DELETE_CHAINS: "audit::delete_chains" =
         "delete from log_chain
-        where day = $1";
+        where day = any($1::integer[])";
 }
 
 /// A row of the table of chains.
@@ -318,7 +318,7 @@ pub(super) async fn stream_slot(
     Ok(rows.map_ok(|row| kept(&row)))
 }
 
-pub(super) async fn delete_chains(db: &Db, day: i32) -> Result<(), Error> {
-    db.write(&DELETE_CHAINS, &[&day]).await?;
+pub(super) async fn delete_chains(db: &Db, days: &[i32]) -> Result<(), Error> {
+    db.write(&DELETE_CHAINS, &[&days]).await?;
     Ok(())
 }

@@ -184,12 +184,16 @@ impl Db {
         Ok(value)
     }
 
-    /// Empties the partition of a table at once, without looking at its rows.
-    pub async fn empty_partition(&self, table: &'static str, slot: i16) -> Result<(), Error> {
-        const NAME: &str = "an emptying of a partition";
+    /// Empties partitions of a table at once, without looking at their rows.
+    pub async fn empty_partitions(&self, table: &'static str, slots: &[i16]) -> Result<(), Error> {
+        const NAME: &str = "an emptying of partitions";
+        if slots.is_empty() {
+            return Ok(());
+        }
         let connection = self.connection().await?;
         let in_flight = InFlight::new(&connection);
-        let sql = format!("truncate table only {table}_{slot}");
+        let names: Vec<String> = slots.iter().map(|slot| format!("{table}_{slot}")).collect();
+        let sql = format!("truncate table only {}", names.join(", only "));
         let answer = timeout(self.write_deadline, connection.run(&sql)).await;
         settle(&connection, NAME, answer)?;
         in_flight.landed();

@@ -1,6 +1,6 @@
 //! Token intents: data that waits, for hours at most, to become a token or to be forgotten.
 //!
-//! Becoming a token is the work of the room `tokens`: it takes the data from [`open`] and removes the
+//! Becoming a token is the work of the room `tokens`: it takes the data from `open` and removes the
 //! row in the statement that keeps the token.
 
 mod api;
