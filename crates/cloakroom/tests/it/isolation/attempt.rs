@@ -28,11 +28,13 @@ enum Expected {
     Unknown(StatusCode),
     /// A page without anything on it.
     Empty,
-    /// A page of one's own things.
-    Own,
+    /// A page of one's own things: so many, or some.
+    Own(Option<usize>),
     Status(StatusCode),
     /// A member of the answer that is one's own.
     Member(&'static str, Value),
+    /// A bare list of this one thing.
+    Only(String),
     /// A report that counts one's own tokens only.
     Counted,
     /// Something that is one's own from now on, or was before.
@@ -120,9 +122,9 @@ impl Attempt {
                     _ => new,
                 });
             }
-            ("GET", "/v2/tokens" | "/tokens") => self.list_tokens(chance, owner, token),
+            ("GET", "/v2/tokens" | "/tokens") => self.list_tokens(chance, between, token),
             ("POST", "/v2/tokens/search" | "/tokens/search") => {
-                self.search_tokens(chance, owner, token);
+                self.search_tokens(chance, between, token);
             }
             ("POST", "/detokenize") => {
                 let expressions = [
@@ -153,17 +155,18 @@ impl Attempt {
         new
     }
 
-    fn list_tokens(&mut self, chance: &mut Chance, owner: &Side, token: &Known) {
+    fn list_tokens(&mut self, chance: &mut Chance, between: Between<'_>, token: &Known) {
+        let Between { caller, owner } = between;
         let is_old = self.path == "/tokens";
         let who = &owner.name;
         let id = token.id.replace(' ', "+");
         let refused = Expected::Status(StatusCode::BAD_REQUEST);
         let (query, expected) = match (chance.below(5), is_old) {
-            (0, _) => (String::new(), Expected::Own),
+            (0, _) => (String::new(), own(caller.tokens.len())),
             (1, _) => (format!("?metadata.who={who}"), Expected::Empty),
             (2, true) => (format!("?metadata[who]={who}"), Expected::Empty),
             (_, true) => (format!("?id={id}"), Expected::Empty),
-            (2, false) => ("?container=/shared/".to_owned(), Expected::Own),
+            (2, false) => ("?container=/shared/".to_owned(), own(5)),
             (3, false) => (
                 format!("?fingerprint={}", token.fingerprint),
                 Expected::Empty,
@@ -173,11 +176,12 @@ impl Attempt {
         self.ask(&query, expected);
     }
 
-    fn search_tokens(&mut self, chance: &mut Chance, owner: &Side, token: &Known) {
+    fn search_tokens(&mut self, chance: &mut Chance, between: Between<'_>, token: &Known) {
+        let Between { caller, owner } = between;
         let is_old = self.path == "/tokens/search";
         let secret = token.new["data"]["secret"].as_str().unwrap_or("078051100");
         let (body, expected) = match (chance.below(5), is_old) {
-            (0, _) => (json!({}), Expected::Own),
+            (0, _) => (json!({}), own(caller.tokens.len())),
             (1, _) => {
                 let query = format!("metadata.who:{}", owner.name);
                 (json!({ "query": query }), Expected::Empty)
@@ -228,7 +232,7 @@ impl Attempt {
                 self.expected = Expected::Fresh;
             }
             ("GET", "/applications") => match chance.one_in(2) {
-                true => self.ask("", Expected::Own),
+                true => self.ask("", own(3)),
                 false => self.ask(&format!("?id={}", other.application), Expected::Empty),
             },
             ("GET", "/applications/key") => {
@@ -279,7 +283,7 @@ impl Attempt {
         ];
         match self.route() {
             ("GET", "/logs") => match chance.below(4) {
-                0 => self.ask("?size=100", Expected::Own),
+                0 => self.ask("?size=100", Expected::Own(None)),
                 1 => {
                     let start = format!("?start={}", owner.cursors[2]);
                     self.ask(&start, Expected::Status(StatusCode::BAD_REQUEST));
@@ -347,7 +351,7 @@ impl Attempt {
         let (id, email) = &owner.invitation;
         match self.route() {
             ("GET", "/tenants/self/members") => match chance.one_in(2) {
-                true => self.ask("", Expected::Own),
+                true => self.ask("", own(2)),
                 false => {
                     let query = format!("?user_id={}", owner.member.user.id);
                     self.ask(&query, Expected::Empty);
@@ -366,7 +370,7 @@ impl Attempt {
             }
             ("GET", "/tenants/self/invitations") => {
                 let query = *chance.pick(&["", "?status=PENDING"]);
-                self.ask(query, Expected::Own);
+                self.ask(query, own(1));
             }
             (
                 "GET" | "DELETE" | "POST",
@@ -377,21 +381,16 @@ impl Attempt {
         true
     }
 
-    /// Keys of sessions, and keys that data is encrypted to.
+    /// Keys that data is encrypted to. Sessions are authorized elsewhere: each nonce can be used once.
     fn is_about_keys(&mut self, between: Between<'_>) -> bool {
-        let owner = between.owner;
+        let Between { caller, owner } = between;
         match self.route() {
             ("POST", "/sessions") => self.expected = Expected::Status(StatusCode::CREATED),
-            ("POST", "/sessions/authorize") => {
-                let nonce = owner.nonce.clone();
-                self.body = Some(json!({"nonce": nonce, "permissions": ["token:read"]}));
-                self.foreign.push(nonce);
-            }
             ("GET" | "DELETE", "/keys/{id}") => self.name("{id}", &owner.client_key),
-            ("GET", "/keys") => self.expected = Expected::Status(StatusCode::OK),
+            ("GET", "/keys") => self.expected = Expected::Only(caller.client_key.clone()),
             ("POST", "/keys") => {
                 self.body = Some(json!({"id": owner.client_key}));
-                self.expected = Expected::Status(StatusCode::CREATED);
+                self.expected = Expected::Fresh;
             }
             _ => return false,
         }
@@ -488,15 +487,16 @@ impl Attempt {
                 }
             }
             Expected::Empty if !is_empty(&answer) => wrong("not empty"),
-            Expected::Own if !is_own(&answer, caller) => wrong("not one's own"),
+            Expected::Own(count) if !is_own(&answer, caller, *count) => wrong("not one's own"),
             Expected::Status(status) if answer.status != *status => wrong("another status"),
             Expected::Member(name, value) if answer.body[name] != *value => wrong("not one's own"),
+            Expected::Only(id) if !is_only(&answer, id) => wrong("not one's own"),
             Expected::Counted if !counts_own(&answer, caller, memory.made) => {
                 wrong("not one's own")
             }
             Expected::Fresh => {
                 memory.made += 1;
-                memory.named.extend(named_in(self.body.as_ref()));
+                memory.named.extend(self.named_token());
                 let undone = self.undo(caller, &answer).await;
                 undone.or_else(|what| wrong(&what))
             }
@@ -539,13 +539,28 @@ impl Attempt {
         unknown
     }
 
+    /// The id that a new token is given.
+    fn named_token(&self) -> Option<String> {
+        let new = match (self.door.path, self.body.as_ref()?) {
+            ("/tokens", new) => new,
+            ("/tokenize", document) => document.get(0)?,
+            _ => return None,
+        };
+        Some(new["id"].as_str()?.to_owned())
+    }
+
     /// Checks that something was made for the caller, and takes it away unless it was there before.
     async fn undo(&self, caller: &Side, answer: &Answer) -> Result<(), String> {
         let made = match &answer.body {
             Value::Array(tokens) => &tokens[0],
             made => made,
         };
-        if made["tenant_id"] != caller.tenant.id.uuid.to_string() {
+        // Client encryption keys do not say whose they are; deleting them does.
+        let is_own = match self.door.path {
+            "/keys" => answer.status == StatusCode::CREATED,
+            _ => made["tenant_id"] == caller.tenant.id.uuid.to_string(),
+        };
+        if !is_own {
             return Err("not made".to_owned());
         }
         let id = made["id"].as_str().unwrap_or_default();
@@ -561,12 +576,6 @@ impl Attempt {
     }
 }
 
-/// The id that a new token is given.
-fn named_in(body: Option<&Value>) -> Option<String> {
-    let new = body.map(|body| body.get(0).unwrap_or(body))?;
-    Some(new["id"].as_str()?.to_owned())
-}
-
 fn is_empty(answer: &Answer) -> bool {
     answer.status == StatusCode::OK
         && answer.body["data"] == json!([])
@@ -574,6 +583,11 @@ fn is_empty(answer: &Answer) -> bool {
         && answer.body["pagination"]
             .get("total_items")
             .is_none_or(|total| *total == json!(0))
+}
+
+fn is_only(answer: &Answer, id: &str) -> bool {
+    let items = answer.body.as_array();
+    items.is_some_and(|items| items.len() == 1 && items[0]["id"] == id)
 }
 
 /// What the caller made and took away again was active as well.
@@ -587,9 +601,19 @@ fn counts_own(answer: &Answer, caller: &Side, made: usize) -> bool {
         && active.is_some_and(|active| active <= active_max)
 }
 
-fn is_own(answer: &Answer, caller: &Side) -> bool {
-    let own = json!(caller.tenant.id.uuid);
-    let items = answer.body["data"].as_array();
-    items
-        .is_some_and(|items| !items.is_empty() && items.iter().all(|item| item["tenant_id"] == own))
+fn own(count: usize) -> Expected {
+    Expected::Own(Some(count))
+}
+
+fn is_own(answer: &Answer, caller: &Side, count: Option<usize>) -> bool {
+    let tenant = json!(caller.tenant.id.uuid);
+    let total = answer.body["pagination"].get("total_items");
+    let Some(items) = answer.body["data"].as_array() else {
+        return false;
+    };
+    let is_counted = match count {
+        None => !items.is_empty(),
+        Some(count) => items.len() == count && total.is_none_or(|total| *total == json!(count)),
+    };
+    is_counted && items.iter().all(|item| item["tenant_id"] == tenant)
 }

@@ -505,10 +505,11 @@ async fn call_others(
     let routes: Vec<_> = keyed_doors().collect();
     for turn in 0..count {
         let door = routes[turn % routes.len()];
+        let owner = *chance.pick(&others);
         let made = match (&door.method, door.path) {
             (&Method::DELETE, "/tenants/self") => delete_another(vault, caller).await,
+            (&Method::POST, "/sessions/authorize") => authorize_another(caller, owner).await,
             _ => {
-                let owner = *chance.pick(&others);
                 let between = Between { caller, owner };
                 let attempt = Attempt::new(chance, door, between);
                 attempt.make(between, &mut memory).await
@@ -518,6 +519,34 @@ async fn call_others(
         wrong.extend(made.err().map(|failure| (door.to_string(), failure)));
     }
     (tried, wrong)
+}
+
+/// Authorizes a session of another tenant, which must stay as it is until its own tenant does.
+async fn authorize_another(caller: &Side, owner: &Side) -> Result<(), String> {
+    let [nonce, session_key] = owner.ask_for_session().await;
+    let authorize = async |side: &Side, nonce: &str| {
+        let body = json!({"nonce": nonce, "permissions": ["token:read"]});
+        side.client.post("/sessions/authorize", body).await
+    };
+    let session = owner.client.with_key(&session_key);
+    let (foreign, unknown) = (
+        authorize(caller, &nonce).await,
+        authorize(caller, "22222222222222222222222").await,
+    );
+    let before = session.get(&owner.tokens[0].path).await.status;
+    let own = authorize(owner, &nonce).await.status;
+    let after = session.get(&owner.tokens[0].path).await.status;
+    let statuses = [foreign.status, before, own, after];
+    let expected = [
+        StatusCode::NOT_FOUND,
+        StatusCode::FORBIDDEN,
+        StatusCode::OK,
+        StatusCode::OK,
+    ];
+    match statuses == expected && foreign.bytes == unknown.bytes {
+        true => Ok(()),
+        false => Err(format!("a session of another tenant: {statuses:?}")),
+    }
 }
 
 /// Deletes a tenant that was made for this, which must be the only one that it is felt by: the caller

@@ -26,8 +26,6 @@ pub(super) struct Side {
     pub(super) manager: Client,
     /// Of a public application.
     pub(super) browser: Client,
-    /// The nonce of a session that nobody has authorized.
-    pub(super) nonce: String,
     /// The id of a client encryption key.
     pub(super) client_key: String,
     /// What the tenant's people are called, its texts and its metadata.
@@ -98,7 +96,6 @@ impl Side {
             ],
             manager: client.with_key(&managing.key),
             browser: client.with_key(&browser.key),
-            nonce: String::new(),
             client_key: String::new(),
             client,
             tenant,
@@ -115,22 +112,24 @@ impl Side {
         };
         side.create_tokens(number).await;
         side.create_intent(number).await;
-        side.create_keys().await;
+        side.create_client_key().await;
         side.set_up(vault).await;
         side.read_pages().await;
         side.seen = side.look(&vault.base_url).await;
         side
     }
 
-    /// A session that waits, and a key that data can be encrypted to.
-    async fn create_keys(&mut self) {
+    /// A key that data can be encrypted to.
+    async fn create_client_key(&mut self) {
+        self.client_key = self.manager.post("/keys", json!({})).await.id();
+        self.traces.push(self.client_key.clone());
+    }
+
+    /// The nonce and the key of a session that nobody has authorized.
+    pub(super) async fn ask_for_session(&self) -> [String; 2] {
         let session = self.browser.post("/sessions", Value::Null).await;
         assert_eq!(session.status, StatusCode::CREATED, "{}", session.body);
-        self.nonce = session.body["nonce"].as_str().unwrap().to_owned();
-        self.client_key = self.manager.post("/keys", json!({})).await.id();
-        let session_key = session.body["session_key"].as_str().unwrap().to_owned();
-        self.traces
-            .extend([self.nonce.clone(), session_key, self.client_key.clone()]);
+        ["nonce", "session_key"].map(|name| session.body[name].as_str().unwrap().to_owned())
     }
 
     async fn create_tokens(&mut self, number: usize) {
@@ -241,6 +240,7 @@ impl Side {
             &application,
             &format!("{application}/keys"),
             "/applications",
+            "/keys",
             "/tenants/self",
             "/tenants/self/quotas",
             "/tenants/self/security-contact",
