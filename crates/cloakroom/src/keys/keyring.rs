@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cloakroom_crypto::{
-    Authenticates, Data, Key, Purpose, RootKek, Sensitive, TenantKek, WrapContext, Wraps,
+    Authenticates, Key, Purpose, RootKek, SealsRecords, Sensitive, TenantKek, WrapContext, Wraps,
     random_bytes,
 };
 use moka::Expiry;
@@ -12,6 +12,7 @@ use moka::future::Cache;
 
 use super::mac_keys::MacKeys;
 use super::store::{self, KeyRow};
+use super::tenant_keys::SealingKeys;
 use super::{AuditKey, ControlKey, Error, Record, RootKey, State, TenantKeys};
 use crate::config;
 use crate::ids::TenantId;
@@ -114,12 +115,37 @@ impl Keyring {
         record: &Record<'_>,
         sealed: &[u8],
     ) -> Result<Sensitive<Vec<u8>>, Error> {
-        let mut keys = self.of(tenant).await?;
-        if keys.lacks_key_of(sealed) {
-            self.fresh.invalidate(&tenant.number).await;
-            keys = self.of(tenant).await?;
-        }
+        let keys = self
+            .with(tenant, |keys| keys.data.lacks_key_of(sealed))
+            .await?;
         keys.open(record, sealed)
+    }
+
+    /// Opens an answer that was kept, in the same manner.
+    pub async fn open_reply(
+        &self,
+        tenant: TenantId,
+        record: &Record<'_>,
+        sealed: &[u8],
+    ) -> Result<Sensitive<Vec<u8>>, Error> {
+        let keys = self
+            .with(tenant, |keys| keys.reply.lacks_key_of(sealed))
+            .await?;
+        keys.open_reply(record, sealed)
+    }
+
+    /// The keys of a tenant, looked up anew if those in memory lack one.
+    async fn with(
+        &self,
+        tenant: TenantId,
+        lacks: impl FnOnce(&TenantKeys) -> bool,
+    ) -> Result<Arc<TenantKeys>, Error> {
+        let keys = self.of(tenant).await?;
+        if !lacks(&keys) {
+            return Ok(keys);
+        }
+        self.fresh.invalidate(&tenant.number).await;
+        self.of(tenant).await
     }
 
     async fn load_tenant(&self, tenant: TenantId) -> Result<TenantKeys, Error> {
@@ -133,17 +159,32 @@ impl Keyring {
                     .await?,
             );
         }
-        let data = self.unwrap_all::<Data>(tenant, &keks, &rows)?;
-        let active = usable::<Data>(&rows)
-            .find(|row| State::from_number(row.state) == Some(State::Active))
-            .ok_or(Error::Missing("active data key for this tenant"))?;
         Ok(TenantKeys {
             environment: self.environment.clone(),
             tenant,
-            active: active.version,
-            data,
+            data: self.sealing(tenant, &keks, &rows)?,
+            reply: self.sealing(tenant, &keks, &rows)?,
             fingerprinting: self.first(tenant, &keks, &rows)?,
             index: self.first(tenant, &keks, &rows)?,
+        })
+    }
+
+    /// Every usable version of a key that seals, of which one must be active.
+    fn sealing<P: SealsRecords>(
+        &self,
+        tenant: TenantId,
+        keks: &[Key<TenantKek>],
+        rows: &[KeyRow],
+    ) -> Result<SealingKeys<P>, Error>
+    where
+        TenantKek: Wraps<P>,
+    {
+        let active = usable::<P>(rows)
+            .find(|row| State::from_number(row.state) == Some(State::Active))
+            .ok_or(Error::Missing("active sealing key for this tenant"))?;
+        Ok(SealingKeys {
+            active: active.version,
+            versions: self.unwrap_all(tenant, keks, rows)?,
         })
     }
 
