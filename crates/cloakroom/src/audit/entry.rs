@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::caller::Caller;
@@ -187,6 +188,8 @@ pub struct Entry {
     pub(super) outcome: Outcome,
     pub(super) origin: Option<IpAddr>,
     pub(super) trace_id: Arc<str>,
+    /// When it was done, if it is not recorded at once.
+    pub(super) at: Option<Timestamp>,
 }
 
 impl Entry {
@@ -208,6 +211,7 @@ impl Entry {
             outcome: Outcome::Done,
             origin: caller.origin,
             trace_id: caller.trace_id.clone(),
+            at: None,
         }
     }
 
@@ -229,6 +233,7 @@ impl Entry {
             outcome: Outcome::Done,
             origin: None,
             trace_id: "".into(),
+            at: None,
         }
     }
 

@@ -105,9 +105,13 @@ impl Audit {
     }
 
     /// Records what may be answered first, within a second.
-    pub async fn note(&self, entries: Vec<Entry>) -> Result<(), Unrecorded> {
+    pub async fn note(&self, mut entries: Vec<Entry>) -> Result<(), Unrecorded> {
         if !self.records_reads || entries.is_empty() {
             return Ok(());
+        }
+        let at = self.now().await.ok();
+        for entry in &mut entries {
+            entry.at = at;
         }
         let waiting = Waiting {
             entries,

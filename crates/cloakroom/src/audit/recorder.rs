@@ -1,12 +1,13 @@
 //! The writer of what was read: many records in one commit.
 //!
-//! What arrives while a commit is on its way goes into the next one, so an idle node records at once
-//! and a busy one by the hundred.
+//! What arrives while a commit is on its way goes into the next one, so an idle node records what
+//! somebody waits for at once, and a busy one by the hundred.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
 
 use super::chain::Chains;
 use super::entry::Entry;
@@ -18,6 +19,8 @@ use crate::storage::{self, Db};
 const BATCH: usize = 1_000;
 /// Readers that may have something waiting; beyond it, they wait as well.
 pub(super) const QUEUE: usize = 10_000;
+/// How long notes may wait for others. Well below the second within which they are recorded.
+const GATHER: Duration = Duration::from_millis(250);
 /// Between attempts when records cannot be kept.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -69,12 +72,24 @@ impl Batch {
             };
             self.add(first);
         }
+        self.gather(queue).await;
         while self.len() < BATCH
             && let Ok(waiting) = queue.try_recv()
         {
             self.add(waiting);
         }
         true
+    }
+
+    /// Notes that nobody waits for stay for a moment: a commit for each would cost more than the reads.
+    async fn gather(&mut self, queue: &mut mpsc::Receiver<Waiting>) {
+        let end = Instant::now() + GATHER;
+        while self.waiters.is_empty()
+            && self.len() < BATCH
+            && let Ok(Some(waiting)) = timeout_at(end, queue.recv()).await
+        {
+            self.add(waiting);
+        }
     }
 }
 
