@@ -56,19 +56,6 @@ export function attempt(method, tried, body) {
   });
 }
 
-/** An attempt that cannot succeed yet, and is to become a usual one as soon as it does. */
-export function notYet(method, tried, reason, body) {
-  test(`${method}: ${tried} (${reason})`, async () => {
-    let result = "FAILED";
-    try {
-      await assert.rejects(body, "it succeeds by now: call it an attempt");
-      result = "not yet";
-    } finally {
-      record({ sdk, method, tried, result });
-    }
-  });
-}
-
 /** That a time is about `seconds` from now. */
 export function assertFromNow(time, seconds) {
   assert.ok(time instanceof Date, `the time is ${time}`);

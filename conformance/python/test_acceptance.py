@@ -105,7 +105,6 @@ def test_what_was_deleted_is_not_found(vault):
     refusal(NotFoundError, 404, "Not Found", vault.tokens.get, token.id)
 
 
-@pytest.mark.xfail(strict=True, reason="idempotency keys are not built yet")
 @pytest.mark.calls("tokens.create")
 def test_two_cards_with_one_idempotency_key_are_one_token(vault):
     key = str(uuid.uuid4())

@@ -11,6 +11,7 @@ use cloakroom::access::{
 };
 use cloakroom::applications::{self, NewApplication};
 use cloakroom::config::{Config, Format, Level, Secret};
+use cloakroom::idempotency::Reply;
 use cloakroom::members::{self, Email, NewMember, Role};
 use cloakroom::tenants::{self, NewTenant};
 use cloakroom::{Vault, ids, keys, storage, telemetry};
@@ -183,7 +184,7 @@ async fn make_key(vault: &Vault, tenant: &Tenant, kind: ApplicationKind) -> anyh
         create_key: true,
         expires_at: None,
     };
-    let created = applications::create(vault, tenant.into(), new).await?;
+    let created = applications::create(vault, tenant.into(), new, &Reply::none()).await?;
     let key = created.key.context("the application got no key")?;
     Ok(key.key.expose().to_owned())
 }

@@ -11,6 +11,7 @@ use cloakroom::access::{
 use cloakroom::api::{NumberedPage, format_utc};
 use cloakroom::applications::{self, Filter, NewApplication};
 use cloakroom::config::Config;
+use cloakroom::idempotency::Reply;
 use cloakroom::tenants::{self, NewTenant};
 use cloakroom::{Vault, keys};
 use uuid::Uuid;
@@ -262,7 +263,7 @@ async fn create_app(config: Config, create: AppCreate) -> anyhow::Result<()> {
         grants: grants.into(),
         ..NewApplication::default()
     };
-    let created = applications::create(&vault, (&tenant).into(), new).await?;
+    let created = applications::create(&vault, (&tenant).into(), new, &Reply::none()).await?;
     vault.audit.close().await;
     let id = created.application.id;
     say!("application {id}");
@@ -304,7 +305,8 @@ pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
         KeyCommand::Create { tenant, app } => {
             let (vault, tenant) = open_for(config, tenant).await?;
             let app = app.to_string();
-            let created = applications::create_key(&vault, (&tenant).into(), &app).await?;
+            let created =
+                applications::create_key(&vault, (&tenant).into(), &app, &Reply::none()).await?;
             vault.audit.close().await;
             say!("{}", created.key.expose());
             say!(

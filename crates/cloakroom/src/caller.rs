@@ -10,6 +10,7 @@ use crate::access::{
     ApplicationKind, Container, Grants, Permission, Quotas, Subject, TenantKind, TenantSettings,
     Transform,
 };
+use crate::idempotency::Lease;
 use crate::ids::TenantId;
 
 /// The application behind a key, as it is remembered between requests.
@@ -46,6 +47,8 @@ pub struct Caller {
     pub trace_id: Arc<str>,
     /// Where it came from, if that is known.
     pub origin: Option<IpAddr>,
+    /// Held by a request with an idempotency key.
+    pub lease: Option<Arc<Lease>>,
 }
 
 impl Deref for Caller {
@@ -67,6 +70,15 @@ impl Caller {
             holder,
             trace_id,
             origin,
+            lease: None,
+        }
+    }
+
+    /// The same request, which nobody else does meanwhile.
+    pub fn with_lease(&self, lease: Arc<Lease>) -> Self {
+        Self {
+            lease: Some(lease),
+            ..self.clone()
         }
     }
 }

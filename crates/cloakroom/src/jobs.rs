@@ -10,8 +10,8 @@ use crate::admin::Readiness;
 use crate::storage::{self, Connection};
 use crate::vault::Vault;
 use crate::{
-    applications, audit, bins, client_encryption, ids, security_codes, sessions, tenants,
-    token_intents, tokens,
+    applications, audit, bins, client_encryption, idempotency, ids, security_codes, sessions,
+    tenants, token_intents, tokens,
 };
 
 /// What must be right before this node takes requests.
@@ -151,6 +151,7 @@ pub async fn sweep_once(vault: &Vault, node: Uuid) -> Result<Option<u64>, storag
     token_intents::sweep(vault).await?;
     sessions::sweep(&vault.db).await?;
     metrics::counter!("tokens_expired_total").increment(removed);
+    idempotency::sweep(&vault.db).await?;
     security_codes::sweep(&vault.db).await?;
     client_encryption::sweep(&vault.db).await?;
     applications::sweep(vault).await?;

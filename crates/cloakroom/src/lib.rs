@@ -37,6 +37,7 @@ pub mod tenants;
 pub mod audit;
 
 pub mod access;
+pub mod idempotency;
 
 pub mod keys;
 
@@ -57,6 +58,7 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         keys::STATEMENTS,
         audit::STATEMENTS,
         access::STATEMENTS,
+        idempotency::STATEMENTS,
         applications::STATEMENTS,
         members::STATEMENTS,
         sessions::STATEMENTS,

@@ -17,6 +17,7 @@ use utoipa::openapi::{
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::idempotency;
 use crate::vault::Vault;
 
 const KEY_SCHEME: &str = "api_key";
@@ -71,6 +72,14 @@ async fn describe(Extension(text): Extension<DocumentText>) -> Response {
 /// Joins what the routes say of themselves, and adds what holds for all of them. Only keyed routes
 /// require a key.
 pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
+    for (path, item) in &mut keyed.paths.paths {
+        let writes = [&mut item.put, &mut item.post, &mut item.patch];
+        for operation in writes.into_iter().flatten() {
+            if idempotency::counts_at(path) && succeeds(operation) {
+                answer_once(operation);
+            }
+        }
+    }
     for operation in keyed.paths.paths.values_mut().flat_map(operations) {
         let requirement = SecurityRequirement::new(KEY_SCHEME, Vec::<String>::new());
         operation.security.get_or_insert_default().push(requirement);
@@ -107,11 +116,50 @@ pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
         .build();
     let trace = RefOr::T(trace);
     components.parameters.insert("TraceId".to_owned(), trace);
+    let once = ParameterBuilder::new()
+        .name("BT-IDEMPOTENCY-KEY")
+        .parameter_in(ParameterIn::Header)
+        .description(Some(
+            "With it the request is done once: sent again within 24 hours, it does nothing and gets \
+             the same answer. A failure leaves the key free. 1 to 255 printable ASCII characters.",
+        ))
+        .schema(Some(Object::with_type(Type::String)))
+        .build();
+    let once = RefOr::T(once);
+    components
+        .parameters
+        .insert("IdempotencyKey".to_owned(), once);
     let trace = header(Type::String, "The request's own trace id, or a new one.");
     components.headers.insert("TraceId".to_owned(), trace);
     let wait = header(Type::Integer, "Seconds to wait before trying again.");
     components.headers.insert("RetryAfter".to_owned(), wait);
     document
+}
+
+/// Removed operations change nothing, so there is nothing to do once.
+fn succeeds(operation: &Operation) -> bool {
+    let statuses = operation.responses.responses.keys();
+    statuses.into_iter().any(|status| status.starts_with('2'))
+}
+
+/// What a request with an idempotency key may be told in addition.
+fn answer_once(operation: &mut Operation) {
+    let key = RefOr::Ref(Ref::new("#/components/parameters/IdempotencyKey"));
+    operation.parameters.get_or_insert_default().push(key);
+    let also = "The first request with this idempotency key still runs.";
+    let responses = &mut operation.responses.responses;
+    match responses.get_mut("409") {
+        Some(RefOr::T(conflict)) => {
+            conflict.description = format!("{} Or: {also}", conflict.description)
+        }
+        _ => {
+            responses.insert("409".to_owned(), RefOr::T(problem(also)));
+        }
+    }
+    let other_body = "With `idempotency.refuse_other_bodies`: the key was used with another body.";
+    responses
+        .entry("422".to_owned())
+        .or_insert_with(|| RefOr::T(problem(other_body)));
 }
 
 /// What every operation takes and answers besides its own.
@@ -155,9 +203,13 @@ fn answer_with_a_problem(response: &mut response::Response) {
 }
 
 fn internal_error() -> response::Response {
+    problem("Something went wrong on our side.")
+}
+
+fn problem(description: &str) -> response::Response {
     let problem = Content::new(Some(Ref::from_schema_name("Problem")));
     ResponseBuilder::new()
-        .description("Something went wrong on our side.")
+        .description(description)
         .content("application/json", problem)
         .build()
 }

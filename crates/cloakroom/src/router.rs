@@ -13,12 +13,12 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::gate;
-use crate::api::ApiError;
+use crate::api::{ApiError, receive_body};
 use crate::openapi::DocumentText;
 use crate::vault::Vault;
 use crate::{
-    applications, audit, client_encryption, enrichments, members, openapi, reports, sessions,
-    telemetry, tenants, token_documents, token_intents, token_queries, tokens,
+    applications, audit, client_encryption, enrichments, idempotency, members, openapi, reports,
+    sessions, telemetry, tenants, token_documents, token_intents, token_queries, tokens,
 };
 
 /// Routes that anyone may ask.
@@ -54,10 +54,12 @@ pub fn document_text() -> DocumentText {
 
 /// The API, ready to be served.
 pub fn api(vault: Vault) -> axum::Router {
-    let gate = from_fn_with_state(vault.clone(), gate::require_key);
-    let (routes, _) = open_routes()
-        .merge(keyed_routes().route_layer(gate))
-        .split_for_parts();
+    // The last one stands outermost.
+    let keyed = keyed_routes()
+        .route_layer(from_fn_with_state(vault.clone(), idempotency::answer_once))
+        .route_layer(from_fn_with_state(vault.clone(), receive_body))
+        .route_layer(from_fn_with_state(vault.clone(), gate::require_key));
+    let (routes, _) = open_routes().merge(keyed).split_for_parts();
     let routes = routes
         .fallback(async || ApiError::not_found("There is no such path."))
         .method_not_allowed_fallback(async || ApiError::method_not_allowed())

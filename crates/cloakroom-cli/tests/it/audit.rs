@@ -4,38 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cloakroom_scratch::Postgres;
 use serde_json::Value;
 
-use crate::support::{Deployment, Node};
+use crate::support::{Deployment, Node, ask, runtime};
 
 const READERS: usize = 8;
 /// Revealed answers before a node is killed.
 const ENOUGH: usize = 100;
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-}
-
-/// Runs SQL and returns the first column of each row as text.
-fn ask(postgres: &Postgres, sql: &str) -> Vec<String> {
-    runtime().block_on(async {
-        let (client, connection) = tokio_postgres::connect(&postgres.url(), tokio_postgres::NoTls)
-            .await
-            .unwrap();
-        let mut driving = tokio::task::JoinSet::new();
-        driving.spawn(connection);
-        let messages = client.simple_query(sql).await.unwrap();
-        let row = |message| match message {
-            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-            _ => None,
-        };
-        messages.into_iter().filter_map(row).collect()
-    })
-}
 
 /// Reads one token again and again from several connections, and remembers the trace id of every
 /// revealed answer; the node is killed meanwhile.

@@ -12,6 +12,7 @@ mod bins;
 mod bootstrap;
 mod canaries;
 mod dev;
+mod idempotency;
 mod serve;
 mod support;
 mod tenants;

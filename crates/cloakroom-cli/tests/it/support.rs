@@ -3,10 +3,14 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use cloakroom_scratch::{Postgres, PostgresOptions};
 use tempfile::TempDir;
+
+/// Nodes have logs of their own.
+static NODES: AtomicUsize = AtomicUsize::new(0);
 
 /// A deployment on this machine: a PostgreSQL server, a root key, a configuration file.
 pub(crate) struct Deployment {
@@ -115,7 +119,8 @@ impl Deployment {
 
     /// Starts a node and waits until it is ready.
     pub(crate) fn serve(&self) -> Node {
-        let log = self.path("node.log");
+        let number = NODES.fetch_add(1, Ordering::Relaxed);
+        let log = self.path(&format!("node-{number}.log"));
         let file = std::fs::File::create(&log).unwrap();
         let mut command = self.command(&["serve"]);
         command.stdout(Stdio::null()).stderr(file);
@@ -164,6 +169,31 @@ impl Drop for Node {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// For tests that ask from many connections at once.
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// Runs SQL and returns the first column of each row as text.
+pub(crate) fn ask(postgres: &Postgres, sql: &str) -> Vec<String> {
+    runtime().block_on(async {
+        let (client, connection) = tokio_postgres::connect(&postgres.url(), tokio_postgres::NoTls)
+            .await
+            .unwrap();
+        let mut driving = tokio::task::JoinSet::new();
+        driving.spawn(connection);
+        let messages = client.simple_query(sql).await.unwrap();
+        let row = |message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        };
+        messages.into_iter().filter_map(row).collect()
+    })
 }
 
 /// The command without a deployment.

@@ -1,5 +1,6 @@
 //! A successful answer with a JSON body.
 
+use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, LINK, LOCATION};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -18,7 +19,12 @@ pub struct Deprecated {
 
 /// What a handler returns when it succeeds.
 pub struct Answer {
-    response: Response,
+    pub status: StatusCode,
+    /// The address of what was made.
+    pub location: Option<String>,
+    /// Empty, or JSON.
+    pub body: Vec<u8>,
+    deprecated: Option<(Deprecated, String)>,
 }
 
 impl Answer {
@@ -28,12 +34,12 @@ impl Answer {
     }
 
     /// 201 with a body and the address of what was made.
-    pub fn created(location: &str, body: &impl Serialize) -> Result<Self, ApiError> {
-        let mut answer = Self::with_body(StatusCode::CREATED, body)?;
-        if let Ok(location) = HeaderValue::from_str(location) {
-            answer.response.headers_mut().insert(LOCATION, location);
-        }
-        Ok(answer)
+    pub fn created(location: String, body: &impl Serialize) -> Result<Self, ApiError> {
+        let answer = Self::with_body(StatusCode::CREATED, body)?;
+        Ok(Self {
+            location: Some(location),
+            ..answer
+        })
     }
 
     /// 201 with a body, for what has no address.
@@ -43,42 +49,58 @@ impl Answer {
 
     /// 200 without a body, where clients expect none.
     pub fn empty() -> Self {
-        Self {
-            response: StatusCode::OK.into_response(),
-        }
+        Self::new(StatusCode::OK, None, Vec::new())
     }
 
     /// 204, which has no body.
     pub fn no_content() -> Self {
+        Self::new(StatusCode::NO_CONTENT, None, Vec::new())
+    }
+
+    /// An answer that was given before.
+    pub fn new(status: StatusCode, location: Option<String>, body: Vec<u8>) -> Self {
         Self {
-            response: StatusCode::NO_CONTENT.into_response(),
+            status,
+            location,
+            body,
+            deprecated: None,
         }
     }
 
     /// The same answer, saying that its operation is deprecated and what to use instead.
     pub fn deprecated(mut self, deprecated: Deprecated, successor: &str) -> Self {
-        let headers = self.response.headers_mut();
-        let since = HeaderValue::from_static(deprecated.since);
-        headers.insert(HeaderName::from_static("deprecation"), since);
-        let until = HeaderValue::from_static(deprecated.until);
-        headers.insert(HeaderName::from_static("sunset"), until);
-        let link = format!("<{successor}>; rel=\"successor-version\"");
-        if let Ok(link) = HeaderValue::from_str(&link) {
-            headers.insert(LINK, link);
-        }
+        self.deprecated = Some((deprecated, successor.to_owned()));
         self
     }
 
     fn with_body(status: StatusCode, body: &impl Serialize) -> Result<Self, ApiError> {
         let bytes = serde_json::to_vec(body).map_err(|_| ApiError::internal("answer_not_json"))?;
-        Ok(Self {
-            response: (status, [(CONTENT_TYPE, JSON)], bytes).into_response(),
-        })
+        Ok(Self::new(status, None, bytes))
     }
 }
 
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
-        self.response
+        let has_body = !self.body.is_empty();
+        let mut response = Response::new(Body::from(self.body));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        if has_body {
+            headers.insert(CONTENT_TYPE, JSON);
+        }
+        if let Some(Ok(location)) = self.location.map(HeaderValue::try_from) {
+            headers.insert(LOCATION, location);
+        }
+        if let Some((deprecated, successor)) = self.deprecated {
+            let since = HeaderValue::from_static(deprecated.since);
+            headers.insert(HeaderName::from_static("deprecation"), since);
+            let until = HeaderValue::from_static(deprecated.until);
+            headers.insert(HeaderName::from_static("sunset"), until);
+            let link = format!("<{successor}>; rel=\"successor-version\"");
+            if let Ok(link) = HeaderValue::try_from(link) {
+                headers.insert(LINK, link);
+            }
+        }
+        response
     }
 }

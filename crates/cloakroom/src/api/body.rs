@@ -1,8 +1,12 @@
 //! A JSON request body: how it is received, and how it is read.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{FromRef, FromRequest, Request};
+use axum::body::Body;
+use axum::extract::{FromRequest, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
 use bytes::Bytes;
 use cloakroom_crypto::Sensitive;
 use http::HeaderMap;
@@ -19,19 +23,41 @@ pub struct BodyLimits {
     pub timeout: Duration,
 }
 
+/// A body as it arrived, or why it did not.
+///
+/// It is received before anything else waits or is taken for the request, so a slow client holds up
+/// nobody. Whether a failure matters is for the handler to say: who may not ask at all is told first.
+pub struct Received(Result<Sensitive<Vec<u8>>, ApiError>);
+
+impl Received {
+    /// What arrived; nothing if that failed.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        let bytes = self.0.as_ref().ok()?;
+        Some(bytes.expose())
+    }
+}
+
+/// The gate that receives bodies.
+pub async fn receive_body(
+    State(limits): State<BodyLimits>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (mut head, body) = request.into_parts();
+    let received = receive_within(limits, &head.headers, body).await;
+    head.extensions.insert(Arc::new(Received(received)));
+    next.run(Request::from_parts(head, Body::empty())).await
+}
+
 /// A body that was received whole, within its limits, and says that it is JSON.
 pub struct JsonBody(Sensitive<Vec<u8>>);
 
-impl<S> FromRequest<S> for JsonBody
-where
-    BodyLimits: FromRef<S>,
-    S: Send + Sync,
-{
+impl<S: Send + Sync> FromRequest<S> for JsonBody {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let declared = media_type(request.headers()).is_some_and(|media| is_json(&media));
-        let body = receive_within(BodyLimits::from_ref(state), request).await?;
+        let body = take(request)?;
         if !declared && !body.0.expose().is_empty() {
             return Err(ApiError::unsupported_media_type(
                 "The body must be application/json.",
@@ -44,35 +70,41 @@ where
 /// A body that says that it is a JSON merge patch, which nothing else may stand in for.
 pub struct MergePatchBody(pub JsonBody);
 
-impl<S> FromRequest<S> for MergePatchBody
-where
-    BodyLimits: FromRef<S>,
-    S: Send + Sync,
-{
+impl<S: Send + Sync> FromRequest<S> for MergePatchBody {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         if media_type(request.headers()).as_deref() != Some("application/merge-patch+json") {
             return Err(ApiError::unsupported_media_type(
                 "The body must be application/merge-patch+json.",
             ));
         }
-        receive_within(BodyLimits::from_ref(state), request)
-            .await
-            .map(Self)
+        take(request).map(Self)
     }
 }
 
-async fn receive_within(limits: BodyLimits, request: Request) -> Result<JsonBody, ApiError> {
-    refuse_compression(request.headers())?;
-    let received = tokio::time::timeout(limits.timeout, receive(request, limits.max_bytes));
-    let bytes = received.await.map_err(|_| ApiError::body_too_slow())??;
-    // The wiped copy is the one that lives as long as the request.
-    Ok(JsonBody(Sensitive::new(Vec::from(bytes))))
+/// Takes the body out of a request; the gates in front have let go of it.
+fn take(mut request: Request) -> Result<JsonBody, ApiError> {
+    let received = request.extensions_mut().remove::<Arc<Received>>();
+    let received = received.and_then(Arc::into_inner);
+    let Received(body) = received.ok_or_else(|| ApiError::internal("body_not_received"))?;
+    body.map(JsonBody)
 }
 
-async fn receive(request: Request, max_bytes: usize) -> Result<Bytes, ApiError> {
-    match Limited::new(request.into_body(), max_bytes).collect().await {
+async fn receive_within(
+    limits: BodyLimits,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Sensitive<Vec<u8>>, ApiError> {
+    refuse_compression(headers)?;
+    let received = tokio::time::timeout(limits.timeout, receive(body, limits.max_bytes));
+    let bytes = received.await.map_err(|_| ApiError::body_too_slow())??;
+    // The wiped copy is the one that lives as long as the request.
+    Ok(Sensitive::new(Vec::from(bytes)))
+}
+
+async fn receive(body: Body, max_bytes: usize) -> Result<Bytes, ApiError> {
+    match Limited::new(body, max_bytes).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(ApiError::body_too_large(max_bytes)),
         Err(_) => Err(ApiError::invalid("body", "must arrive whole")),

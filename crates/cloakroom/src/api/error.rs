@@ -30,6 +30,10 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     errors: Option<BTreeMap<String, Vec<String>>>,
+    /// On an unknown outcome: true when the same request, with the same idempotency key, is safe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    retry_safe: Option<bool>,
 }
 
 /// A failure on its way to the client.
@@ -49,6 +53,7 @@ impl ApiError {
                 detail: detail.into(),
                 code,
                 errors: None,
+                retry_safe: None,
             },
             retry_after_seconds: None,
         }
@@ -161,6 +166,23 @@ impl ApiError {
         error
     }
 
+    /// 503: a write with an idempotency key may or may not have happened.
+    pub fn outcome_unknown_but_safe() -> Self {
+        let mut error = Self::unavailable(
+            ErrorCode::OUTCOME_UNKNOWN.0,
+            "The write may or may not have happened: try again with the same idempotency key.",
+        );
+        error.problem.retry_safe = Some(true);
+        error
+    }
+
+    /// The same failure, saying when to try again.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after_seconds = Some(seconds);
+        self
+    }
+
     pub fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
@@ -170,7 +192,7 @@ impl From<storage::Error> for ApiError {
     fn from(error: storage::Error) -> Self {
         match error {
             storage::Error::OutcomeUnknown(_) => Self::unavailable(
-                "outcome_unknown",
+                ErrorCode::OUTCOME_UNKNOWN.0,
                 "The write may or may not have happened: look before you try again.",
             ),
             storage::Error::Unavailable(_)
@@ -179,6 +201,11 @@ impl From<storage::Error> for ApiError {
                 "database_unavailable",
                 "The database did not answer in time.",
             ),
+            // The gate finds out what became of the key.
+            ref error if error.is_lease_lost() => {
+                Self::conflict("Another request with this idempotency key was faster.")
+            }
+            storage::Error::Unanswerable => Self::internal("answer_not_kept"),
             storage::Error::Refused {
                 statement,
                 ref code,

@@ -17,7 +17,9 @@ mod timestamp;
 
 pub use answer::{Answer, Deprecated};
 pub use base_url::BaseUrl;
-pub use body::{BodyLimits, JsonBody, MergePatchBody, parse_json, read_json};
+pub use body::{
+    BodyLimits, JsonBody, MergePatchBody, Received, parse_json, read_json, receive_body,
+};
 pub use broken::Broken;
 pub use error::{ApiError, Problem};
 pub use expiry::Expiry;

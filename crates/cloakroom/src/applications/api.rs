@@ -12,11 +12,12 @@ use super::body::{
     ApplicationBody, ApplicationChangeBody, ApplicationKeyBody, NewApplicationBody, PermissionBody,
     TemplateBody,
 };
-use super::{Error, TEMPLATES, parameters};
+use super::{Application, Created, CreatedKey, Error, TEMPLATES, parameters};
 use crate::access::{ALL_PERMISSIONS, ApplicationKind, Permission};
 use crate::api::{Answer, ApiError, BaseUrl, JsonBody, NumberedPageBody, PathId, PathIds, Problem};
 use crate::applications;
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::vault::Vault;
 
 /// The routes of this room.
@@ -90,12 +91,12 @@ async fn create_application(
     caller.require_plain(Permission::ApplicationCreate)?;
     let body = body?;
     let new: NewApplicationBody = body.read()?;
-    let created = applications::create(&vault, (&*caller).into(), new.into()).await?;
-    let location = format!("{base_url}/applications/{}", created.application.id);
-    Answer::created(
-        &location,
-        &ApplicationBody::created(caller.tenant, &created),
-    )
+    let reply = Reply::to(&caller, |created: &Created| {
+        let location = format!("{base_url}/applications/{}", created.application.id);
+        Answer::created(location, &ApplicationBody::created(caller.tenant, created))
+    });
+    let created = applications::create(&vault, (&*caller).into(), new.into(), &reply).await?;
+    reply.answer(&created)
 }
 
 /// List applications.
@@ -222,8 +223,12 @@ async fn update_application(
     caller.require_plain(Permission::ApplicationUpdate)?;
     let body = body?;
     let change: ApplicationChangeBody = body.read()?;
-    let changed = applications::update(&vault, (&*caller).into(), &id, change.into()).await?;
-    Answer::ok(&ApplicationBody::new(caller.tenant, &changed))
+    let reply = Reply::to(&caller, |changed: &Application| {
+        Answer::ok(&ApplicationBody::new(caller.tenant, changed))
+    });
+    let (asker, change) = ((&*caller).into(), change.into());
+    let changed = applications::update(&vault, asker, &id, change, &reply).await?;
+    reply.answer(&changed)
 }
 
 /// Delete an application and its keys.
@@ -299,12 +304,13 @@ async fn create_application_key(
     BaseUrl(base_url): BaseUrl,
     PathId(id): PathId,
 ) -> Result<Answer, ApiError> {
-    let created = applications::create_key(&vault, (&*caller).into(), &id).await?;
-    let location = format!("{base_url}/applications/{id}/keys/{}", created.id);
-    Answer::created(
-        &location,
-        &ApplicationKeyBody::created(caller.tenant, &created),
-    )
+    let reply = Reply::to(&caller, |created: &CreatedKey| {
+        let location = format!("{base_url}/applications/{id}/keys/{}", created.id);
+        let body = ApplicationKeyBody::created(caller.tenant, created);
+        Answer::created(location, &body)
+    });
+    let created = applications::create_key(&vault, (&*caller).into(), &id, &reply).await?;
+    reply.answer(&created)
 }
 
 /// List the keys of an application.

@@ -7,6 +7,7 @@ use super::key::{self, CreatedKey};
 use super::{Asker, Error, settle, store};
 use crate::access::{ApplicationRow, Authenticated as _, Permission};
 use crate::audit::{self, EntityKind, Operation};
+use crate::idempotency::Reply;
 use crate::ids;
 use crate::storage::Transaction;
 use crate::vault::Vault;
@@ -22,20 +23,21 @@ pub async fn create(
     vault: &Vault,
     asker: Asker<'_>,
     new: NewApplication,
+    reply: &Reply<'_, Created>,
 ) -> Result<Created, Error> {
     asker.require(Permission::ApplicationCreate)?;
     let new = new.checked()?;
     let recorded = audit::begin(vault).await?;
     let created = insert(vault, &recorded, asker, new).await;
-    settle(recorded, created, |created| {
+    let entries = |created: &Created| {
         let key = created.key.as_ref();
         let application = (EntityKind::Application, created.application.id);
         let made = key.map(|key| (EntityKind::ApplicationKey, key.id));
         let made = iter::once(application).chain(made);
         made.map(|(entity, id)| asker.entry(Operation::Create, entity, id))
             .collect()
-    })
-    .await
+    };
+    settle(recorded, created, entries, reply).await
 }
 
 async fn insert(

@@ -6,6 +6,7 @@ use super::find::uuid;
 use super::{Asker, Error, settle_and_forget, store};
 use crate::access::Permission;
 use crate::audit::{self, EntityKind, Operation};
+use crate::idempotency::Reply;
 use crate::ids::TenantId;
 use crate::storage::Transaction;
 use crate::vault::Vault;
@@ -18,13 +19,13 @@ pub async fn delete(vault: &Vault, asker: Asker<'_>, id: &str) -> Result<(), Err
     let id = uuid(id)?;
     let recorded = audit::begin(vault).await?;
     let deleted = remove(&recorded, asker.tenant(), id).await;
-    let deleted = settle_and_forget(vault, recorded, deleted, |keys| {
+    let entries = |keys: &Vec<Uuid>| {
         let keys = keys.iter().map(|key| (EntityKind::ApplicationKey, *key));
         let gone = keys.chain([(EntityKind::Application, id)]);
         gone.map(|(entity, id)| asker.entry(Operation::Delete, entity, id))
             .collect()
-    })
-    .await;
+    };
+    let deleted = settle_and_forget(vault, recorded, deleted, entries, &Reply::none()).await;
     deleted.map(drop)
 }
 

@@ -11,6 +11,7 @@ use crate::access::{
     ApiKey, ApplicationRow, Authenticated as _, KeyParts, KeyRow, Permission, secret_mac,
 };
 use crate::audit::{self, EntityKind, Operation};
+use crate::idempotency::Reply;
 use crate::ids;
 use crate::storage::Transaction;
 use crate::vault::Vault;
@@ -41,15 +42,16 @@ pub async fn create_key(
     vault: &Vault,
     asker: Asker<'_>,
     application: &str,
+    reply: &Reply<'_, CreatedKey>,
 ) -> Result<CreatedKey, Error> {
     asker.require(Permission::ApplicationCreate)?;
     let id = uuid(application)?;
     let recorded = audit::begin(vault).await?;
     let created = insert_further(vault, &recorded, asker, id).await;
-    settle(recorded, created, |created| {
+    let entries = |created: &CreatedKey| {
         vec![asker.entry(Operation::Create, EntityKind::ApplicationKey, created.id)]
-    })
-    .await
+    };
+    settle(recorded, created, entries, reply).await
 }
 
 /// The application is locked before its keys are counted, so that they cannot become too many at once.
@@ -163,10 +165,8 @@ pub async fn delete_key(
         Ok(false) => Err(Error::NotFound("application key")),
         Err(error) => Err(error.into()),
     };
-    settle_and_forget(vault, recorded, deleted, |()| {
-        vec![asker.entry(Operation::Delete, EntityKind::ApplicationKey, key)]
-    })
-    .await
+    let entries = |_: &()| vec![asker.entry(Operation::Delete, EntityKind::ApplicationKey, key)];
+    settle_and_forget(vault, recorded, deleted, entries, &Reply::none()).await
 }
 
 async fn kept(vault: &Vault, asker: Asker<'_>, id: &str) -> Result<KeptApplication, Error> {

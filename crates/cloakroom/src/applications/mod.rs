@@ -28,6 +28,7 @@ pub use self::update::{ApplicationChange, update};
 use crate::api::Broken;
 use crate::audit::{Entry, Recorded, Unrecorded};
 use crate::caller::Denied;
+use crate::idempotency::Reply;
 use crate::storage;
 use crate::vault::Vault;
 
@@ -57,10 +58,12 @@ async fn settle<T>(
     recorded: Recorded<'_>,
     written: Result<T, Error>,
     entries: impl FnOnce(&T) -> Vec<Entry>,
+    reply: &Reply<'_, T>,
 ) -> Result<T, Error> {
     match written {
         Ok(written) => {
-            recorded.commit(&entries(&written)).await?;
+            let kept = reply.keep(&written)?;
+            recorded.commit_with(&entries(&written), kept).await?;
             Ok(written)
         }
         Err(error) => {
@@ -77,9 +80,10 @@ async fn settle_and_forget<T>(
     recorded: Recorded<'_>,
     written: Result<T, Error>,
     entries: impl FnOnce(&T) -> Vec<Entry>,
+    reply: &Reply<'_, T>,
 ) -> Result<T, Error> {
     let is_written = written.is_ok();
-    let settled = settle(recorded, written, entries).await;
+    let settled = settle(recorded, written, entries, reply).await;
     if is_written {
         vault.authenticator.forget_all();
     }

@@ -7,6 +7,7 @@ use super::find::{open, uuid};
 use super::{Application, Asker, Error, settle_and_forget, store};
 use crate::access::{ApplicationRow, Authenticated as _, NewGrants, Permission};
 use crate::audit::{self, EntityKind, Operation};
+use crate::idempotency::Reply;
 use crate::storage::Transaction;
 use crate::vault::Vault;
 
@@ -23,16 +24,16 @@ pub async fn update(
     asker: Asker<'_>,
     id: &str,
     change: ApplicationChange,
+    reply: &Reply<'_, Application>,
 ) -> Result<Application, Error> {
     asker.require(Permission::ApplicationUpdate)?;
     let (name, grants) = checked(change)?;
     let id = uuid(id)?;
     let recorded = audit::begin(vault).await?;
     let changed = write(vault, &recorded, asker, (id, name, grants)).await;
-    settle_and_forget(vault, recorded, changed, |_| {
-        vec![asker.entry(Operation::Update, EntityKind::Application, id)]
-    })
-    .await
+    let entries =
+        |_: &Application| vec![asker.entry(Operation::Update, EntityKind::Application, id)];
+    settle_and_forget(vault, recorded, changed, entries, reply).await
 }
 
 /// What does not depend on the application is checked before it is looked for.

@@ -41,6 +41,10 @@ pub(super) fn day_of(at: Timestamp) -> i32 {
     i32::try_from(days).unwrap_or(i32::MAX)
 }
 
+fn start_of_day(day: i32) -> Timestamp {
+    Timestamp::from_second(i64::from(day) * 24 * 60 * 60).unwrap_or_default()
+}
+
 pub(super) fn slot_of(day: i32) -> i16 {
     i16::try_from(day.rem_euclid(SLOTS)).unwrap_or_default()
 }
@@ -127,11 +131,11 @@ impl Chains {
         })
     }
 
-    /// The time by the database's clock.
+    /// The time by the database's clock, as exactly as the database keeps times.
     pub(super) async fn now(&self, db: &Db) -> Result<Timestamp, storage::Error> {
         let heard = *lock(&self.clock);
         match heard {
-            Some((then, time)) => Ok(time + then.until(Uptime::now())),
+            Some((then, time)) => Ok(to_the_microsecond(time + then.until(Uptime::now()))),
             None => self.hear_clock(db).await,
         }
     }
@@ -256,7 +260,9 @@ impl Pen<'_> {
         let (mut seq, mut mac) = self.ahead;
         let mut rows = Vec::with_capacity(entries.len());
         for entry in entries {
-            let record = Record::new(entry, place, seq + 1, self.signed_at);
+            // What was noted before midnight and is recorded after it belongs to the new day.
+            let at = entry.at.map(|at| at.max(start_of_day(chain.day)));
+            let record = Record::new(entry, place, seq + 1, at.unwrap_or(self.signed_at));
             (seq, mac) = (seq + 1, record.sign(self.key, &mac));
             rows.push(record.row(&mac));
         }
@@ -384,13 +390,13 @@ impl Record {
     /// The text of a row of `log`, which the database reads as one.
     fn row(&self, mac: &Mac) -> String {
         let mut row = String::with_capacity(300);
-        let (slot, micros) = (slot_of(self.day), micros(self.created_at));
+        let (slot, created_at) = (slot_of(self.day), self.created_at);
         let (actor, key) = (self.actor, self.key);
         let numbers = (self.tenant_number, self.actor_kind, self.entity);
         // Writing to a string cannot fail.
         let _ = write!(
             row,
-            "({slot},{micros},{},{},{actor},{key},{},",
+            "({slot},{created_at},{},{},{actor},{key},{},",
             numbers.0, numbers.1, numbers.2
         );
         quote(&mut row, &self.entity_id);
@@ -406,11 +412,8 @@ impl Record {
     }
 }
 
-/// A moment as the table keeps it, in microseconds.
-fn micros(at: Timestamp) -> String {
-    Timestamp::from_microsecond(at.as_microsecond())
-        .unwrap_or(at)
-        .to_string()
+fn to_the_microsecond(at: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
 }
 
 /// Adds text between quotation marks, as a field of a row.

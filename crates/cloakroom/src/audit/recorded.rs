@@ -5,6 +5,7 @@ use std::ops::Deref;
 use super::chain::Pen;
 use super::entry::Entry;
 use super::store;
+use crate::idempotency::Kept;
 use crate::storage::{Error, Transaction};
 use crate::vault::Vault;
 
@@ -39,9 +40,14 @@ impl Deref for Recorded<'_> {
 
 impl Recorded<'_> {
     /// Makes everything durable, the record of it included.
-    pub async fn commit(mut self, entries: &[Entry]) -> Result<(), Error> {
+    pub async fn commit(self, entries: &[Entry]) -> Result<(), Error> {
+        self.commit_with(entries, Kept::default()).await
+    }
+
+    /// The same, with the answer to the request that asked for it.
+    pub async fn commit_with(mut self, entries: &[Entry], kept: Kept<'_>) -> Result<(), Error> {
         let rows = self.pen.sign(entries);
-        let written = store::insert_within(&self.transaction, &rows).await;
+        let written = store::insert_within(&self.transaction, &rows, &kept).await;
         if let Err(error) = written {
             self.transaction.roll_back().await;
             self.pen.unused();
@@ -49,6 +55,9 @@ impl Recorded<'_> {
         }
         let committed = self.transaction.commit().await;
         self.pen.settle(&committed, |()| true);
+        if committed.is_ok() {
+            kept.done();
+        }
         committed
     }
 

@@ -6,6 +6,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::chain::{Mac, Record, day_of};
+use crate::idempotency::{self, replied};
 use crate::ids::TenantId;
 use crate::storage::{Connection, Db, Error, Statement, Transaction, statements};
 
@@ -64,6 +65,12 @@ statements! {
         "insert into log
         select entry.*
         from unnest($1::text[]::log[]) as entry";
+    // The answer to the request goes with the record of it.
+    INSERT_WITHIN: "audit::insert_within" = concat!(
+        "with done as (
+            select true
+        ), ", replied!("$2", "done"), ", ", logged!("$1", "done"), "
+        select true");
     LIST: "audit::list" = concat!(
         "select ", record_columns!(), "
         from log
@@ -203,8 +210,14 @@ pub(super) async fn insert(db: &Db, rows: &[String]) -> Result<(), Error> {
 }
 
 /// Keeps signed rows together with what they tell of.
-pub(super) async fn insert_within(transaction: &Transaction, rows: &[String]) -> Result<(), Error> {
-    transaction.run(&INSERT, &[&rows]).await?;
+pub(super) async fn insert_within(
+    transaction: &Transaction,
+    rows: &[String],
+    kept: &idempotency::Kept<'_>,
+) -> Result<(), Error> {
+    transaction
+        .run(&INSERT_WITHIN, &[&rows, &kept.rows()])
+        .await?;
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use crate::access::Permission;
 use crate::api::{Answer, ApiError, BaseUrl, JsonBody, PathId, Problem, format_utc};
 use crate::caller::Caller;
 use crate::client_encryption as keys;
+use crate::idempotency::Reply;
 use crate::vault::Vault;
 
 /// The routes of this room.
@@ -58,9 +59,13 @@ async fn create_key(
     caller.require_somewhere(Permission::KeysCreate)?;
     let body = body?;
     let new: NewKeyBody = body.read_or_default()?;
-    let created = keys::create(&vault, &caller, new.expires_at.as_deref()).await?;
-    let location = format!("{base_url}/keys/{}", created.key.id);
-    Answer::created(&location, &CreatedKeyBody::new(&created))
+    let reply = Reply::to(&caller, |created: &CreatedClientKey| {
+        let location = format!("{base_url}/keys/{}", created.key.id);
+        Answer::created(location, &CreatedKeyBody::new(created))
+    });
+    let expires_at = new.expires_at.as_deref();
+    let created = keys::create(&vault, &caller, expires_at, &reply).await?;
+    reply.answer(&created)
 }
 
 /// List client encryption keys.

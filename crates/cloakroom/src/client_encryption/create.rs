@@ -6,6 +6,7 @@ use super::{ClientKey, CreatedClientKey, Error};
 use crate::access::Permission;
 use crate::audit::{self, EntityKind, Entry, Operation};
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::vault::Vault;
 use crate::{ids, keys};
 
@@ -17,6 +18,7 @@ pub async fn create(
     vault: &Vault,
     caller: &Caller,
     expires_at: Option<&str>,
+    reply: &Reply<'_, CreatedClientKey>,
 ) -> Result<CreatedClientKey, Error> {
     caller.require_somewhere(Permission::KeysCreate)?;
     let now = vault.audit.now().await?;
@@ -40,6 +42,9 @@ pub async fn create(
         return Err(Error::TooMany(KEYS_MAX));
     }
     let entry = Entry::of(caller, Operation::Create, EntityKind::ClientKey, key.id);
-    recorded.commit(&[entry]).await?;
-    Ok(CreatedClientKey { key, public_key })
+    let created = CreatedClientKey { key, public_key };
+    recorded
+        .commit_with(&[entry], reply.keep(&created)?)
+        .await?;
+    Ok(created)
 }

@@ -7,6 +7,7 @@ mod database;
 mod deprecated;
 mod finding;
 mod http;
+mod idempotency;
 mod log;
 mod quotas;
 mod redis;
@@ -30,6 +31,7 @@ pub use self::database::Database;
 pub use self::deprecated::{Deprecated, Deprecation};
 pub use self::finding::{Finding, Severity};
 pub use self::http::{BaseUrl, Http};
+pub use self::idempotency::Idempotency;
 pub use self::log::{Format, Level, Log};
 pub use self::quotas::Quotas;
 pub use self::redis::Redis;
@@ -56,6 +58,7 @@ pub struct Config {
     pub quotas: Quotas,
     pub audit: Audit,
     pub sessions: Sessions,
+    pub idempotency: Idempotency,
     pub deprecated: Deprecated,
     pub security_codes: SecurityCodes,
     pub log: Log,
@@ -142,6 +145,7 @@ impl Config {
             quotas: Quotas::read(source),
             audit: Audit::read(source),
             sessions: Sessions::read(source),
+            idempotency: Idempotency::read(source),
             deprecated: Deprecated::read(source),
             security_codes: SecurityCodes::read(source),
             log: Log::read(source),

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use super::section::{Description, Row, environment_name};
 use super::{
-    Access, Admin, Audit, Database, Deprecated, Http, Log, Quotas, Redis, RootKey, SecurityCodes,
-    Sessions, Telemetry, Vault,
+    Access, Admin, Audit, Database, Deprecated, Http, Idempotency, Log, Quotas, Redis, RootKey,
+    SecurityCodes, Sessions, Telemetry, Vault,
 };
 
-pub(super) fn sections() -> [Description; 14] {
+pub(super) fn sections() -> [Description; 15] {
     [
         Vault::describe(),
         Http::describe(),
@@ -20,6 +20,7 @@ pub(super) fn sections() -> [Description; 14] {
         Quotas::describe(),
         Audit::describe(),
         Sessions::describe(),
+        Idempotency::describe(),
         Deprecated::describe(),
         SecurityCodes::describe(),
         Log::describe(),

@@ -5,10 +5,16 @@ use super::{Error, Member, Role, store};
 use crate::access::Permission;
 use crate::audit::{self, EntityKind, Entry, Operation};
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::vault::Vault;
 
 /// Changes a member's role. The owner keeps theirs until the ownership is transferred.
-pub async fn update(vault: &Vault, caller: &Caller, id: &str, role: Role) -> Result<Member, Error> {
+pub async fn update(
+    vault: &Vault,
+    caller: &Caller,
+    (id, role): (&str, Role),
+    reply: &Reply<'_, Member>,
+) -> Result<Member, Error> {
     caller.require_plain(Permission::TenantMemberUpdate)?;
     let id = parse_id(id, "member")?;
     let recorded = audit::begin(vault).await?;
@@ -21,6 +27,6 @@ pub async fn update(vault: &Vault, caller: &Caller, id: &str, role: Role) -> Res
         });
     };
     let entry = Entry::of(caller, Operation::Update, EntityKind::Member, id);
-    recorded.commit(&[entry]).await?;
+    recorded.commit_with(&[entry], reply.keep(&member)?).await?;
     Ok(member)
 }

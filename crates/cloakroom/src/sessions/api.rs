@@ -15,6 +15,7 @@ use crate::access::{
 };
 use crate::api::{Answer, ApiError, JsonBody, Object, Problem, format_utc};
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::sessions;
 use crate::vault::Vault;
 
@@ -47,8 +48,11 @@ async fn create_session(
     State(vault): State<Vault>,
     Extension(caller): Extension<Arc<Caller>>,
 ) -> Result<Answer, ApiError> {
-    let created = sessions::create(&vault, &caller).await?;
-    Answer::made(&SessionBody::new(&created))
+    let reply = Reply::to(&caller, |created: &CreatedSession| {
+        Answer::made(&SessionBody::new(created))
+    });
+    let created = sessions::create(&vault, &caller, &reply).await?;
+    reply.answer(&created)
 }
 
 /// Authorize a session.
@@ -93,8 +97,9 @@ async fn authorize_session(
     require_kind(&caller, ApplicationKind::Private)?;
     let body = body?;
     let body: AuthorizationBody = body.read()?;
-    sessions::authorize(&vault, &caller, body.into()).await?;
-    Ok(Answer::empty())
+    let reply = Reply::to(&caller, |(): &()| Ok(Answer::empty()));
+    sessions::authorize(&vault, &caller, body.into(), &reply).await?;
+    reply.answer(&())
 }
 
 /// A new session.

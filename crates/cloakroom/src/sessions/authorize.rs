@@ -10,6 +10,7 @@ use crate::access::{ApplicationKind, Authenticated as _, Grants, NewGrants, Sess
 use crate::api::{Broken, Expiry};
 use crate::audit::{self, EntityKind, Entry, Operation};
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::storage::Transaction;
 use crate::vault::Vault;
 
@@ -25,7 +26,12 @@ pub struct NewAuthorization {
 }
 
 /// Grants rights to the session with this nonce. Of many that try at once, one does.
-pub async fn authorize(vault: &Vault, caller: &Caller, new: NewAuthorization) -> Result<(), Error> {
+pub async fn authorize(
+    vault: &Vault,
+    caller: &Caller,
+    new: NewAuthorization,
+    reply: &Reply<'_, ()>,
+) -> Result<(), Error> {
     require_kind(caller, ApplicationKind::Private)?;
     let now = vault.audit.now().await?;
     let (nonce, expires_at, grants) = checked(vault, caller, new, now)?;
@@ -36,7 +42,7 @@ pub async fn authorize(vault: &Vault, caller: &Caller, new: NewAuthorization) ->
         Ok(session) => {
             let id = session.id;
             let entry = Entry::of(caller, Operation::Authorize, EntityKind::Session, id);
-            recorded.commit(&[entry]).await?;
+            recorded.commit_with(&[entry], reply.keep(&())?).await?;
             vault.authenticator.forget_all();
             Ok(())
         }

@@ -11,6 +11,7 @@ use crate::access::{
 };
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::ids;
 use crate::vault::Vault;
 
@@ -26,7 +27,11 @@ pub struct CreatedSession {
 }
 
 /// Makes a session that may do nothing until a private application authorizes it.
-pub async fn create(vault: &Vault, caller: &Caller) -> Result<CreatedSession, Error> {
+pub async fn create(
+    vault: &Vault,
+    caller: &Caller,
+    reply: &Reply<'_, CreatedSession>,
+) -> Result<CreatedSession, Error> {
     require_kind(caller, ApplicationKind::Public)?;
     let control = vault.keys.control();
     let now = vault.audit.now().await?;
@@ -34,7 +39,7 @@ pub async fn create(vault: &Vault, caller: &Caller) -> Result<CreatedSession, Er
     let created = CreatedSession {
         key: ApiKey::generate_for_session(caller.tenant_kind, vault.config.vault.region.as_str()),
         nonce: Sensitive::new(random_base58(NONCE_LENGTH)),
-        expires_at: Timestamp::from_microsecond(expires_at.as_microsecond()).unwrap_or(expires_at),
+        expires_at,
     };
     let parts = KeyParts::parse(created.key.expose());
     let row = SessionRow {
@@ -48,6 +53,7 @@ pub async fn create(vault: &Vault, caller: &Caller) -> Result<CreatedSession, Er
         expires_at: created.expires_at,
     };
     let entry = Entry::of(caller, Operation::Create, EntityKind::Session, row.id);
-    store::insert(vault, &row, &row.row_mac(control), entry).await?;
+    let kept = reply.keep(&created)?;
+    store::insert(vault, &row, &row.row_mac(control), entry, kept).await?;
     Ok(created)
 }

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::access::SessionRow;
 use crate::audit::{Entry, logged};
+use crate::idempotency::{Kept, replied};
 use crate::ids::TenantId;
 use crate::storage::{Db, Error, Transaction, statements};
 use crate::vault::Vault;
@@ -17,7 +18,7 @@ statements! {
                  row_mac)
             values ($1, $2, $3, $4, $5, $6, $7, $8)
             returning true
-        ), ", logged!("$9", "fresh"), "
+        ), ", replied!("$10", "fresh"), ", ", logged!("$9", "fresh"), "
         select true
         from fresh");
     LOCK: "sessions::lock" =
@@ -57,6 +58,7 @@ pub(super) async fn insert(
     row: &SessionRow,
     row_mac: &[u8],
     entry: Entry,
+    kept: Kept<'_>,
 ) -> Result<(), Error> {
     let mut pen = vault.audit.pen().await?;
     let signed = pen.sign(&[entry]);
@@ -74,11 +76,13 @@ pub(super) async fn insert(
                 &row.expires_at,
                 &row_mac,
                 &signed,
+                &kept.rows(),
             ],
         )
         .await;
     pen.settle(&written, |rows| !rows.is_empty());
     written?;
+    kept.done();
     Ok(())
 }
 

@@ -66,6 +66,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "token_intents",
         sql: include_str!("../../../../migrations/0011_token_intents.sql"),
     },
+    Migration {
+        number: 12,
+        name: "replies",
+        sql: include_str!("../../../../migrations/0012_replies.sql"),
+    },
 ];
 
 /// Migrations are found by number alone: an applied one is never edited.

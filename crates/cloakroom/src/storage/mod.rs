@@ -61,6 +61,9 @@ pub enum Error {
     /// statement of it had failed.
     #[error("the transaction was rolled back, so nothing was kept")]
     RolledBack,
+    /// The answer has to be kept with the change that it tells of.
+    #[error("the answer could not be made before the change")]
+    Unanswerable,
     #[error("the address of Redis is not usable: {0}")]
     RedisAddress(String),
     #[error("{0}")]
@@ -76,12 +79,19 @@ impl Error {
             Self::Unavailable(_) | Self::TooSlow(_) | Self::RolledBack => "database_unavailable",
             Self::OutcomeUnknown(_) => "outcome_unknown",
             Self::Refused { .. } => "database_refused",
+            Self::Unanswerable => "answer_not_kept",
         }
     }
 
     /// Whether a write that failed so certainly did not happen.
     pub fn is_certain(&self) -> bool {
         !matches!(self, Self::OutcomeUnknown(_))
+    }
+
+    /// Whether the lease on a request with an idempotency key was lost to another one.
+    pub fn is_lease_lost(&self) -> bool {
+        matches!(self, Self::Refused { constraint: Some(hit), .. }
+            if ["reply_pkey", "reply_has_lease"].contains(&hit.as_str()))
     }
 
     /// Whether the named unique constraint was hit.

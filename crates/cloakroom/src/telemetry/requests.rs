@@ -49,6 +49,11 @@ pub struct Actor {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ErrorCode(pub &'static str);
 
+impl ErrorCode {
+    /// A write may or may not have happened.
+    pub const OUTCOME_UNKNOWN: Self = Self("outcome_unknown");
+}
+
 /// The layer that records requests.
 ///
 /// It belongs outermost, and into `Router::layer`: only there the route of a request is known.

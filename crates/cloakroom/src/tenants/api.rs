@@ -15,6 +15,7 @@ use super::{Changes, Error, Tenant};
 use crate::access::{Permission, Quotas, TenantQuotas, TenantSettings};
 use crate::api::{Answer, ApiError, JsonBody, Problem, format_utc};
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::members::{self, Email};
 use crate::tenants;
 use crate::vault::Vault;
@@ -89,8 +90,13 @@ async fn update_tenant(
         settings: change.settings.unwrap_or_default().into_iter().collect(),
         quotas: Vec::new(),
     };
-    let tenant = tenants::update(&vault, &caller, &changes).await?;
-    tell(&vault, &tenant).await
+    let owner = members::owner_of(&vault, caller.tenant).await?;
+    let owner = owner.map(|owner| owner.user.id);
+    let reply = Reply::to(&caller, |tenant: &Tenant| {
+        Answer::ok(&TenantBody::new(tenant, owner))
+    });
+    let tenant = tenants::update(&vault, &caller, &changes, &reply).await?;
+    reply.answer(&tenant)
 }
 
 /// Delete the tenant.
@@ -182,8 +188,11 @@ async fn update_quotas(
             .collect(),
         ..Changes::default()
     };
-    let tenant = tenants::update(&vault, &caller, &changes).await?;
-    Answer::ok(&QuotasBody::new(&tenant.quotas.or_default(&vault.config)))
+    let reply = Reply::to(&caller, |tenant: &Tenant| {
+        Answer::ok(&QuotasBody::new(&tenant.quotas.or_default(&vault.config)))
+    });
+    let tenant = tenants::update(&vault, &caller, &changes, &reply).await?;
+    reply.answer(&tenant)
 }
 
 /// Read the security contact.
@@ -243,10 +252,12 @@ async fn update_security_contact(
     let email = new.email.ok_or_else(|| "is required".to_owned());
     let email = email.and_then(|text| Email::parse(&text));
     let email = email.map_err(|rule| ApiError::invalid("email", rule))?;
-    tenants::set_security_contact(&vault, &caller, &email).await?;
-    Answer::ok(&SecurityContactBody {
-        email: Some(email.as_str()),
-    })
+    let reply = Reply::to(&caller, |email: &Email| {
+        let email = Some(email.as_str());
+        Answer::ok(&SecurityContactBody { email })
+    });
+    tenants::set_security_contact(&vault, &caller, &email, &reply).await?;
+    reply.answer(&email)
 }
 
 /// Connect an identity provider, which this system does not do.

@@ -13,6 +13,7 @@ use crate::access::{
 use crate::api::Broken;
 use crate::audit::{self, EntityKind, Entry, Operation};
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::ids::TenantId;
 use crate::vault::Vault;
 
@@ -29,9 +30,14 @@ pub struct Changes {
 }
 
 /// Changes the caller's own tenant.
-pub async fn update(vault: &Vault, caller: &Caller, changes: &Changes) -> Result<Tenant, Error> {
+pub async fn update(
+    vault: &Vault,
+    caller: &Caller,
+    changes: &Changes,
+    reply: &Reply<'_, Tenant>,
+) -> Result<Tenant, Error> {
     caller.require_plain(Permission::TenantUpdate)?;
-    change(vault, caller.tenant, Some(caller), changes).await
+    change(vault, (caller.tenant, Some(caller)), changes, reply).await
 }
 
 /// Changes any tenant, for the operator.
@@ -40,15 +46,15 @@ pub async fn update_by_command(
     tenant: TenantId,
     changes: &Changes,
 ) -> Result<Tenant, Error> {
-    change(vault, tenant, None, changes).await
+    change(vault, (tenant, None), changes, &Reply::none()).await
 }
 
 /// Under a lock on the row, so that of two changes at one moment neither is lost.
 async fn change(
     vault: &Vault,
-    tenant: TenantId,
-    caller: Option<&Caller>,
+    (tenant, caller): (TenantId, Option<&Caller>),
     changes: &Changes,
+    reply: &Reply<'_, Tenant>,
 ) -> Result<Tenant, Error> {
     let broken = changes.broken();
     if !broken.is_empty() {
@@ -69,19 +75,17 @@ async fn change(
     changes.apply(&mut changed);
     let row = row_of(&changed);
     let by = caller.map(|caller| caller.application);
-    let modified_at = store::update(&recorded, &row, &row.row_mac(control), by).await?;
+    changed.modified_at = store::update(&recorded, &row, &row.row_mac(control), by).await?;
+    changed.modified_by = by;
     let (operation, entity, id) = (Operation::Update, EntityKind::Tenant, tenant.uuid);
     let entry = match caller {
         Some(caller) => Entry::of(caller, operation, entity, id),
         None => Entry::by_system(tenant.number, operation, entity, id),
     };
-    recorded.commit(&[entry]).await?;
+    let kept = reply.keep(&changed)?;
+    recorded.commit_with(&[entry], kept).await?;
     vault.authenticator.forget_all();
-    Ok(Tenant {
-        modified_by: by,
-        modified_at,
-        ..changed
-    })
+    Ok(changed)
 }
 
 impl Changes {

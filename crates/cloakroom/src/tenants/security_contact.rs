@@ -5,6 +5,7 @@ use super::{Error, store};
 use crate::access::Permission;
 use crate::audit::{self, EntityKind, Entry, Operation};
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::members::Email;
 use crate::vault::Vault;
 
@@ -25,6 +26,7 @@ pub async fn set_security_contact(
     vault: &Vault,
     caller: &Caller,
     email: &Email,
+    reply: &Reply<'_, Email>,
 ) -> Result<(), Error> {
     caller.require_plain(Permission::TenantUpdate)?;
     let recorded = audit::begin(vault).await?;
@@ -34,5 +36,6 @@ pub async fn set_security_contact(
     }
     let id = caller.tenant.uuid;
     let entry = Entry::of(caller, Operation::Update, EntityKind::Tenant, id);
-    Ok(recorded.commit(&[entry]).await?)
+    let kept = reply.keep(email)?;
+    Ok(recorded.commit_with(&[entry], kept).await?)
 }

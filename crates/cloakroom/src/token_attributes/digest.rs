@@ -4,16 +4,16 @@ use cloakroom_crypto::Fingerprint;
 use cloakroom_expressions::Template;
 use serde_json::{Map, Value};
 
+use super::{evaluate_to_text, fingerprint_by_type, fingerprint_of, normal};
 use crate::api::Broken;
 use crate::keys::TenantKeys;
-use crate::token_attributes::{evaluate_to_text, fingerprint_by_type, fingerprint_of, normal};
 use crate::token_types::TokenKind;
 
 /// A search term, as long as the table keeps it.
 pub(crate) type Term = [u8; 16];
 
 /// A token's data and what it is to be found by. The data never holds a security code.
-pub(super) struct Findable<'a> {
+pub(crate) struct Findable<'a> {
     pub kind: TokenKind,
     pub data: &'a Value,
     pub metadata: Option<&'a Map<String, Value>>,
@@ -22,7 +22,7 @@ pub(super) struct Findable<'a> {
 }
 
 /// Which expression gives the fingerprint.
-pub(super) enum FingerprintBy<'a> {
+pub(crate) enum FingerprintBy<'a> {
     /// There is none.
     Nothing,
     /// The type's own; data that gives nothing has no fingerprint.
@@ -33,13 +33,13 @@ pub(super) enum FingerprintBy<'a> {
 
 /// The digests of one token.
 #[derive(Default)]
-pub(super) struct Digests {
+pub(crate) struct Digests {
     pub fingerprint: Option<Fingerprint>,
     pub terms: Vec<Term>,
 }
 
 impl Findable<'_> {
-    pub(super) fn digest(&self, keys: &TenantKeys) -> Result<Digests, Vec<Broken>> {
+    pub(crate) fn digest(&self, keys: &TenantKeys) -> Result<Digests, Vec<Broken>> {
         let mut broken = Vec::new();
         let fingerprint = self.fingerprint(keys).unwrap_or_else(|rule| {
             broken.push(Broken::new("fingerprint_expression", rule));

@@ -2,6 +2,7 @@
 
 mod attribute;
 mod details;
+mod digest;
 mod expression;
 mod fingerprint;
 mod id;
@@ -13,6 +14,10 @@ pub(crate) use self::attribute::{
     search_indexes,
 };
 pub use self::details::Details;
+pub(crate) use self::digest::{
+    Digests, Findable, FingerprintBy, Term, data_term, fingerprint_term, fold,
+    folded_metadata_terms, metadata_term,
+};
 pub(crate) use self::expression::{evaluate_to_text, parse_mask, parse_template, sources};
 pub(crate) use self::fingerprint::{base58, fingerprint_by_type, fingerprint_of, normal};
 pub(crate) use self::id::NewId;

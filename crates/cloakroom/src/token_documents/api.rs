@@ -8,10 +8,11 @@ use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Error;
+use super::{Error, Tokenized};
 use crate::access::Permission;
 use crate::api::{Answer, ApiError, JsonBody, Problem};
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::token_documents as documents;
 use crate::vault::Vault;
 
@@ -59,8 +60,11 @@ async fn tokenize(
     caller.require_somewhere(Permission::TokenCreate)?;
     let body = body?;
     let document: Value = body.read_any()?;
-    let tokenized = documents::tokenize(&vault, &caller, &document).await?;
-    Answer::ok(&tokenized.body(&caller))
+    let reply = Reply::to(&caller, |tokenized: &Tokenized| {
+        Answer::ok(&tokenized.body(&caller))
+    });
+    let tokenized = documents::tokenize(&vault, &caller, &document, &reply).await?;
+    reply.answer(&tokenized)
 }
 
 /// Detokenize a document.

@@ -7,6 +7,7 @@ use super::Error;
 use super::place::{element, member};
 use crate::api::{Broken, parse_json};
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::tokens::{self, Draft, NewTokenBody, Placed, TokenBody};
 use crate::vault::Vault;
 
@@ -17,6 +18,7 @@ pub struct Tokenized {
 }
 
 /// What a document looks like; tokens are named by their position among all.
+#[derive(Clone)]
 enum Shape {
     Null,
     /// A value became a token, and its id takes the value's place.
@@ -32,6 +34,7 @@ pub async fn tokenize(
     vault: &Vault,
     caller: &Caller,
     document: &Value,
+    reply: &Reply<'_, Tokenized>,
 ) -> Result<Tokenized, Error> {
     let mut finder = Finder {
         limit: caller.quotas.tokenize_limit,
@@ -43,7 +46,11 @@ pub async fn tokenize(
         return Err(Error::Invalid(vec![Broken::new("body", rule)]));
     }
     let drafts = drafts(vault, caller, &finder.described).await?;
-    let placed = tokens::create_all(vault, caller, &drafts).await?;
+    let keep = |placed: &[Placed]| {
+        let (shape, placed) = (shape.clone(), placed.to_vec());
+        reply.keep(&Tokenized { shape, placed })
+    };
+    let placed = tokens::create_all(vault, caller, &drafts, &keep).await?;
     Ok(Tokenized { shape, placed })
 }
 

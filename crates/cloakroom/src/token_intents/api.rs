@@ -16,6 +16,7 @@ use crate::access::Permission;
 use crate::api::{Answer, ApiError, BaseUrl, JsonBody, PathId, Problem, format_utc};
 use crate::bins::CardDetails;
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::token_attributes::base58;
 use crate::token_intents as intents;
 use crate::token_types::{BankDetails, TokenKind};
@@ -72,9 +73,12 @@ async fn create_token_intent(
         data: body.data,
         encrypted: body.encrypted,
     };
-    let created = intents::create(&vault, &caller, new).await?;
-    let location = format!("{base_url}/token-intents/{}", created.intent.id);
-    Answer::created(&location, &IntentBody::new(&caller, &created))
+    let reply = Reply::to(&caller, |created: &IntentView| {
+        let location = format!("{base_url}/token-intents/{}", created.intent.id);
+        Answer::created(location, &IntentBody::new(&caller, created))
+    });
+    let created = intents::create(&vault, &caller, new, &reply).await?;
+    reply.answer(&created)
 }
 
 /// Read a token intent.

@@ -10,6 +10,7 @@ use crate::api::Broken;
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
 use crate::client_encryption::{GivenData, given_data};
+use crate::idempotency::Reply;
 use crate::token_attributes::{self as attributes, Details, fingerprint_by_type, keep};
 use crate::token_types::{SecurityCode, TokenKind, settle};
 use crate::vault::Vault;
@@ -31,6 +32,7 @@ pub async fn create(
     vault: &Vault,
     caller: &Caller,
     new: NewIntent<'_>,
+    reply: &Reply<'_, IntentView>,
 ) -> Result<IntentView, Error> {
     caller.require_somewhere(Permission::TokenIntentCreate)?;
     let mut broken = Vec::new();
@@ -54,7 +56,7 @@ pub async fn create(
     let keys = vault.keys.of(caller.tenant).await?;
     let value: Value =
         serde_json::from_slice(settled.data.expose()).map_err(|_| keys::Error::Integrity)?;
-    let created_at = to_the_microsecond(vault.audit.now().await?);
+    let created_at = vault.audit.now().await?;
     let retention = caller.quotas.token_intent_retention;
     let intent = TokenIntent {
         id: ids::new_uuid(),
@@ -80,16 +82,18 @@ pub async fn create(
         EntityKind::TokenIntent,
         intent.id,
     );
-    let kept = store::Kept {
-        intent: &intent,
+    let view = IntentView {
+        details: Details::of(vault, caller.tenant_kind, kind, &value),
+        intent,
+    };
+    let values = store::Values {
+        intent: &view.intent,
         sealed,
         code,
     };
-    store::insert(vault, caller.tenant, &kept, entry).await?;
-    Ok(IntentView {
-        details: Details::of(vault, caller.tenant_kind, kind, &value),
-        intent,
-    })
+    let kept = reply.keep(&view)?;
+    store::insert(vault, caller.tenant, &values, entry, kept).await?;
+    Ok(view)
 }
 
 /// Network tokens come from networks, not from clients.
@@ -101,9 +105,4 @@ fn kind(name: Option<&str>) -> Result<TokenKind, Vec<Broken>> {
         }
         kind => Ok(kind),
     }
-}
-
-/// As the database keeps it.
-fn to_the_microsecond(at: Timestamp) -> Timestamp {
-    Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
 }

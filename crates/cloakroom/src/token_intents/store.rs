@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::TokenIntent;
 use crate::audit::{self, EntityKind, Entry, Operation, logged};
+use crate::idempotency::{Kept, replied};
 use crate::ids::TenantId;
 use crate::security_codes::SealedCode;
 use crate::storage::{Db, Error, statements};
@@ -69,7 +70,7 @@ statements! {
                  expires_at, code_key_id, code_sealed, code_until)
             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(secs => $11))
             returning true
-        ), ", logged!("$12", "fresh"), "
+        ), ", replied!("$13", "fresh"), ", ", logged!("$12", "fresh"), "
         select true
         from fresh");
     FIND: "token_intents::find" =
@@ -123,7 +124,7 @@ statements! {
 }
 
 /// What one row holds.
-pub(super) struct Kept<'a> {
+pub(super) struct Values<'a> {
     pub intent: &'a TokenIntent,
     pub sealed: Vec<u8>,
     pub code: Option<SealedCode>,
@@ -132,16 +133,17 @@ pub(super) struct Kept<'a> {
 pub(super) async fn insert(
     vault: &Vault,
     tenant: TenantId,
-    kept: &Kept<'_>,
+    values: &Values<'_>,
     entry: Entry,
+    kept: Kept<'_>,
 ) -> Result<(), Error> {
     let mut pen = vault.audit.pen().await?;
     let signed = pen.sign(&[entry]);
-    let Kept {
+    let Values {
         intent,
         sealed,
         code,
-    } = kept;
+    } = values;
     let fingerprint = intent.fingerprint.as_ref();
     let written = vault
         .db
@@ -160,11 +162,13 @@ pub(super) async fn insert(
                 &code.as_ref().map(|code| &code.sealed),
                 &code.as_ref().map(|code| code.retention.as_secs_f64()),
                 &signed,
+                &kept.rows(),
             ],
         )
         .await;
     pen.settle(&written, |rows| !rows.is_empty());
     written?;
+    kept.done();
     Ok(())
 }
 

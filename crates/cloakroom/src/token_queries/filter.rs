@@ -3,8 +3,8 @@
 use cloakroom_crypto::Sensitive;
 
 use crate::access::Container;
+use crate::token_attributes::fold;
 use crate::token_types::TokenKind;
-use crate::tokens::fold;
 
 const FINGERPRINT_CHARS_MAX: usize = 100;
 const KEY_CHARS_MAX: usize = 200;

@@ -10,8 +10,9 @@ use crate::api::Broken;
 use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::keys;
+use crate::token_attributes::{Term, data_term, fingerprint_term, metadata_term};
 use crate::token_types::TokenKind;
-use crate::tokens::{self, Term, TokenRow, TokenView, data_term, fingerprint_term, metadata_term};
+use crate::tokens::{self, TokenRow, TokenView};
 use crate::vault::Vault;
 use crate::{containers, storage};
 

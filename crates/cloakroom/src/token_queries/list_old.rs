@@ -7,7 +7,8 @@ use crate::access::Permission;
 use crate::api::NumberedPage;
 use crate::caller::Caller;
 use crate::token_attributes::TokenId;
-use crate::tokens::{self, TokenRow, TokenView, data_term, fold, folded_metadata_terms};
+use crate::token_attributes::{data_term, fold, folded_metadata_terms};
+use crate::tokens::{self, TokenRow, TokenView};
 use crate::vault::Vault;
 
 /// How many rows are looked at where only some of them are covered: the older list has no way to go on

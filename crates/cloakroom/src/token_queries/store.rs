@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use crate::ids::TenantId;
 use crate::storage::{Db, Error, statements};
-use crate::tokens::{Term, TokenRow, token_columns};
+use crate::token_attributes::Term;
+use crate::tokens::{TokenRow, token_columns};
 
 /// Paths from `low` up to, but without, `end`.
 pub(super) struct Range<'a> {

@@ -20,6 +20,7 @@ use crate::api::{
 };
 use crate::bins::CardDetails;
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::token_attributes::{Privacy, base58};
 use crate::token_types::{BankDetails, TokenKind};
 use crate::tokens;
@@ -93,10 +94,13 @@ async fn create_token(
     caller.require_somewhere(Permission::TokenCreate)?;
     let body = body?;
     let new: NewTokenBody<'_> = body.read()?;
-    let placed = tokens::create(&vault, &caller, new.into()).await?;
-    let id = encode_segment(&placed.view.token.id.text());
-    let location = format!("{base_url}/tokens/{id}");
-    Answer::created(&location, &TokenBody::placed(&caller, &placed))
+    let reply = Reply::to(&caller, |placed: &Placed| {
+        let id = encode_segment(&placed.view.token.id.text());
+        let location = format!("{base_url}/tokens/{id}");
+        Answer::created(location, &TokenBody::placed(&caller, placed))
+    });
+    let placed = tokens::create(&vault, &caller, new.into(), &reply).await?;
+    reply.answer(&placed)
 }
 
 /// Read a token.
@@ -163,8 +167,11 @@ async fn update_token(
     caller.require_somewhere(Permission::TokenUpdate)?;
     let MergePatchBody(body) = body?;
     let patch: TokenPatchBody = body.read()?;
-    let placed = tokens::update(&vault, &caller, &id, &patch.into()).await?;
-    Answer::ok(&TokenBody::placed(&caller, &placed))
+    let reply = Reply::to(&caller, |placed: &Placed| {
+        Answer::ok(&TokenBody::placed(&caller, placed))
+    });
+    let placed = tokens::update(&vault, &caller, &id, &patch.into(), &reply).await?;
+    reply.answer(&placed)
 }
 
 /// Delete a token.

@@ -5,10 +5,10 @@ use cloakroom_expressions::{Context, Template};
 use serde_json::{Map, Value};
 
 use super::Error;
-use super::digest::{Digests, Findable, FingerprintBy};
 use super::token::{Bound, TokenData};
 use crate::access::Container;
 use crate::keys::{self, TenantKeys};
+use crate::token_attributes::{Digests, Findable, FingerprintBy};
 use crate::token_attributes::{Expiry, NO_MASK, TokenId, parse_template};
 use crate::token_types::TokenKind;
 

@@ -5,22 +5,25 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::content::Content;
-use super::digest::Digests;
-use super::draft::{Draft, draft, no_intent, refuse_intents_twice};
+use super::draft::{
+    Claim, Draft, Planned, draft, finish, no_intent, refuse_intents_twice, take_writes,
+};
 use super::find::record_reads;
-use super::store::{self, CodeChange, Outcome, Values, Write};
+use super::store::{self, CodeChange, Outcome, Told, Values, Write};
 use super::token::entry;
 use super::update::{Rewriting, merged, past_expiry};
 use super::view::{Opened, Shown, Visible, open, view_met};
-use super::{Error, NewToken, Placed, Token, TokenView};
+use super::{Error, NewToken, Placed, Token};
 use crate::access::{DeduplicationBehavior, Permission, Subject, Transform};
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
+use crate::idempotency::{Kept, Reply};
 use crate::keys::TenantKeys;
+use crate::token_attributes::Digests;
 use crate::token_attributes::{NewId, TokenId};
 use crate::token_types::SecurityCode;
 use crate::vault::Vault;
-use crate::{containers, security_codes, token_intents};
+use crate::{containers, security_codes, storage, token_intents};
 
 /// A fresh row's version; updates count on from here.
 const FIRST_VERSION: u32 = 1;
@@ -33,17 +36,28 @@ const ALIAS_ATTEMPTS: usize = 10;
 /// Seals the data and keeps it in the caller's tenant, unless deduplication finds it there.
 ///
 /// Returns once the token is durable, with the data as the caller's grant for creating shows it.
-pub async fn create(vault: &Vault, caller: &Caller, new: NewToken<'_>) -> Result<Placed, Error> {
+pub async fn create(
+    vault: &Vault,
+    caller: &Caller,
+    new: NewToken<'_>,
+    reply: &Reply<'_, Placed>,
+) -> Result<Placed, Error> {
     let draft = draft(vault, caller, new, String::new()).await?;
-    let mut placed = create_all(vault, caller, &[draft]).await?;
+    let keep = |placed: &[Placed]| reply.keep(&placed[0]);
+    let mut placed = create_all(vault, caller, &[draft], &keep).await?;
     placed.pop().ok_or(Error::Contended)
 }
+
+/// Makes the answer that is kept with the tokens which it shows.
+pub(crate) type Keep<'a, 'k> =
+    &'k (dyn Fn(&[Placed]) -> Result<Kept<'a>, storage::Error> + Send + Sync);
 
 /// Creates several tokens, all of them or none.
 pub(crate) async fn create_all(
     vault: &Vault,
     caller: &Caller,
     drafts: &[Draft],
+    keep: Keep<'_, '_>,
 ) -> Result<Vec<Placed>, Error> {
     let mut transforms = Vec::with_capacity(drafts.len());
     for draft in drafts {
@@ -64,7 +78,8 @@ pub(crate) async fn create_all(
             planned.push(plan.map_err(|error| error.within(&draft.place))?);
         }
         let (positions, writes) = take_writes(&mut planned);
-        match store::write(vault, caller.tenant, &writes).await? {
+        let told = creating.tell(drafts, &planned, writes.len(), keep).await?;
+        match store::write(vault, caller.tenant, &writes, told).await? {
             Outcome::Written(times) => return Ok(finish(drafts, planned, times)),
             Outcome::Outrun => {
                 for (draft, plan) in drafts.iter().zip(&planned) {
@@ -93,70 +108,6 @@ pub(crate) async fn create_all(
     Err(Error::Contended)
 }
 
-/// What is to happen for one draft.
-enum Planned {
-    /// A token is written; the write is taken out when its turn comes.
-    Written {
-        write: Option<Box<Write>>,
-        token: Box<Token>,
-        shown: Option<Box<Shown>>,
-        deduplication: Option<DeduplicationBehavior>,
-        claim: Claim,
-    },
-    /// A token that was there is returned as it is.
-    Met { view: Box<TokenView>, claim: Claim },
-    /// An earlier draft of the same request is equal.
-    Same { index: usize },
-}
-
-/// Fingerprint and container of a draft with deduplication.
-type Claim = Option<(cloakroom_crypto::Fingerprint, crate::access::Container)>;
-
-/// What is to be written, and which of the plans each of it belongs to.
-fn take_writes(planned: &mut [Planned]) -> (Vec<usize>, Vec<Write>) {
-    let plans = planned.iter_mut().enumerate();
-    plans
-        .filter_map(|(position, plan)| match plan {
-            Planned::Written { write, .. } => Some((position, *write.take()?)),
-            Planned::Met { .. } | Planned::Same { .. } => None,
-        })
-        .unzip()
-}
-
-impl Planned {
-    /// The token that is to be written, if one is.
-    fn token(&self) -> Option<&Token> {
-        match self {
-            Self::Written { token, .. } => Some(token),
-            Self::Met { .. } | Self::Same { .. } => None,
-        }
-    }
-
-    /// Has an intent of an equal draft consumed with this one; false when nothing is written here.
-    fn takes(&mut self, intent: Option<Uuid>, caller: &Caller) -> bool {
-        match (self, intent) {
-            (_, None) => true,
-            (
-                Self::Written {
-                    write: Some(write), ..
-                },
-                Some(intent),
-            ) => {
-                write.consume(intent, converted(caller, intent));
-                true
-            }
-            (Self::Written { .. } | Self::Met { .. } | Self::Same { .. }, Some(_)) => false,
-        }
-    }
-
-    fn claim(&self) -> &Claim {
-        match self {
-            Self::Written { claim, .. } | Self::Met { claim, .. } => claim,
-            Self::Same { .. } => &None,
-        }
-    }
-}
-
 /// Who creates, and with which keys.
 struct Creating<'a> {
     vault: &'a Vault,
@@ -165,6 +116,29 @@ struct Creating<'a> {
 }
 
 impl Creating<'_> {
+    /// The answer, where it has to be known before anything is written.
+    async fn tell<'a>(
+        &self,
+        drafts: &[Draft],
+        planned: &[Planned],
+        writes: usize,
+        keep: Keep<'a, '_>,
+    ) -> Result<Told<'a>, Error> {
+        if self.caller.lease.is_none() {
+            return Ok(Told::default());
+        }
+        let at = self.vault.audit.now().await?;
+        let planned = planned.iter().map(Planned::told).collect();
+        let mut placed = finish(drafts, planned, vec![at; writes]);
+        for placed in &mut placed {
+            placed.view.forget_code();
+        }
+        Ok(Told {
+            at: Some(at),
+            kept: keep(&placed)?,
+        })
+    }
+
     async fn plan(
         &self,
         draft: &Draft,
@@ -402,50 +376,6 @@ impl Creating<'_> {
         }
         Ok(())
     }
-}
-
-fn finish(drafts: &[Draft], planned: Vec<Planned>, times: Vec<Timestamp>) -> Vec<Placed> {
-    let mut times = times.into_iter();
-    let mut placed: Vec<Placed> = Vec::with_capacity(planned.len());
-    for plan in planned {
-        placed.push(match plan {
-            Planned::Written {
-                mut token,
-                shown,
-                deduplication,
-                ..
-            } => {
-                let time = times.next();
-                match (token.modified_by, time) {
-                    (None, Some(time)) => token.created_at = time,
-                    (_, time) => token.modified_at = time,
-                }
-                Placed {
-                    view: TokenView {
-                        token: *token,
-                        shown: shown.map(|shown| *shown),
-                    },
-                    deduplication,
-                    was_encrypted: false,
-                }
-            }
-            Planned::Met { view, .. } => Placed {
-                view: *view,
-                deduplication: Some(DeduplicationBehavior::ReadExisting),
-                was_encrypted: false,
-            },
-            Planned::Same { index } => {
-                let mut same = placed[index].clone();
-                same.deduplication
-                    .get_or_insert(DeduplicationBehavior::ReadExisting);
-                same
-            }
-        });
-    }
-    for (placed, draft) in placed.iter_mut().zip(drafts) {
-        placed.was_encrypted = draft.was_encrypted;
-    }
-    placed
 }
 
 /// Seals a security code for its own table.

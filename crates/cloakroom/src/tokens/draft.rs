@@ -1,10 +1,17 @@
-//! A token that is asked for, checked as far as that goes without looking into the vault.
+//! A token that is asked for, checked as far as that goes without looking into the vault, and what is to
+//! happen for it.
 
+use cloakroom_crypto::Fingerprint;
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::content::Content;
+use super::create::converted;
+use super::store::Write;
 use super::token::TokenData;
-use super::{Error, NewToken};
+use super::view::Shown;
+use super::{Error, NewToken, Placed, Token, TokenView};
+use crate::access::{Container, DeduplicationBehavior};
 use crate::api::Broken;
 use crate::caller::Caller;
 use crate::client_encryption::{GivenData, given_data};
@@ -187,4 +194,140 @@ pub(super) fn refuse_intents_twice(drafts: &[Draft]) -> Result<(), Error> {
 pub(super) fn no_intent() -> Error {
     let rule = "must name a token intent that is not expired, deleted or converted";
     Error::Invalid(vec![Broken::new("token_intent_id", rule)])
+}
+
+/// What is to happen for one draft.
+pub(super) enum Planned {
+    /// A token is written; the write is taken out when its turn comes.
+    Written {
+        write: Option<Box<Write>>,
+        token: Box<Token>,
+        shown: Option<Box<Shown>>,
+        deduplication: Option<DeduplicationBehavior>,
+        claim: Claim,
+    },
+    /// A token that was there is returned as it is.
+    Met { view: Box<TokenView>, claim: Claim },
+    /// An earlier draft of the same request is equal.
+    Same { index: usize },
+}
+
+/// Fingerprint and container of a draft with deduplication.
+pub(super) type Claim = Option<(Fingerprint, Container)>;
+
+/// What is to be written, and which of the plans each of it belongs to.
+pub(super) fn take_writes(planned: &mut [Planned]) -> (Vec<usize>, Vec<Write>) {
+    let plans = planned.iter_mut().enumerate();
+    plans
+        .filter_map(|(position, plan)| match plan {
+            Planned::Written { write, .. } => Some((position, *write.take()?)),
+            Planned::Met { .. } | Planned::Same { .. } => None,
+        })
+        .unzip()
+}
+
+impl Planned {
+    /// The token that is to be written, if one is.
+    pub(super) fn token(&self) -> Option<&Token> {
+        match self {
+            Self::Written { token, .. } => Some(token),
+            Self::Met { .. } | Self::Same { .. } => None,
+        }
+    }
+
+    /// The same, as far as an answer tells of it.
+    pub(super) fn told(&self) -> Self {
+        match self {
+            Self::Written {
+                token,
+                shown,
+                deduplication,
+                ..
+            } => Self::Written {
+                write: None,
+                token: token.clone(),
+                shown: shown.clone(),
+                deduplication: *deduplication,
+                claim: None,
+            },
+            Self::Met { view, .. } => Self::Met {
+                view: view.clone(),
+                claim: None,
+            },
+            Self::Same { index } => Self::Same { index: *index },
+        }
+    }
+
+    /// Has an intent of an equal draft consumed with this one; false when nothing is written here.
+    pub(super) fn takes(&mut self, intent: Option<Uuid>, caller: &Caller) -> bool {
+        match (self, intent) {
+            (_, None) => true,
+            (
+                Self::Written {
+                    write: Some(write), ..
+                },
+                Some(intent),
+            ) => {
+                write.consume(intent, converted(caller, intent));
+                true
+            }
+            (Self::Written { .. } | Self::Met { .. } | Self::Same { .. }, Some(_)) => false,
+        }
+    }
+
+    pub(super) fn claim(&self) -> &Claim {
+        match self {
+            Self::Written { claim, .. } | Self::Met { claim, .. } => claim,
+            Self::Same { .. } => &None,
+        }
+    }
+}
+
+/// What is answered, once the times are known.
+pub(super) fn finish(
+    drafts: &[Draft],
+    planned: Vec<Planned>,
+    times: Vec<Timestamp>,
+) -> Vec<Placed> {
+    let mut times = times.into_iter();
+    let mut placed: Vec<Placed> = Vec::with_capacity(planned.len());
+    for plan in planned {
+        placed.push(match plan {
+            Planned::Written {
+                mut token,
+                shown,
+                deduplication,
+                ..
+            } => {
+                let time = times.next();
+                match (token.modified_by, time) {
+                    (None, Some(time)) => token.created_at = time,
+                    (_, time) => token.modified_at = time,
+                }
+                Placed {
+                    view: TokenView {
+                        token: *token,
+                        shown: shown.map(|shown| *shown),
+                    },
+                    deduplication,
+                    was_encrypted: false,
+                }
+            }
+            Planned::Met { view, .. } => Placed {
+                view: *view,
+                deduplication: Some(DeduplicationBehavior::ReadExisting),
+                was_encrypted: false,
+            },
+            Planned::Same { index } => {
+                let mut same = placed[index].clone();
+                same.deduplication
+                    .get_or_insert(DeduplicationBehavior::ReadExisting);
+                same
+            }
+        });
+    }
+    for (placed, draft) in placed.iter_mut().zip(drafts) {
+        placed.was_encrypted = draft.was_encrypted;
+    }
+    placed
 }

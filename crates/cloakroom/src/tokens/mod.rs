@@ -4,7 +4,6 @@ mod api;
 mod content;
 mod create;
 mod delete;
-mod digest;
 mod draft;
 mod find;
 mod store;
@@ -18,9 +17,6 @@ pub(crate) use self::api::{NewTokenBody, TokenBody};
 pub use self::create::create;
 pub(crate) use self::create::create_all;
 pub use self::delete::{delete, sweep};
-pub(crate) use self::digest::{
-    Term, data_term, fingerprint_term, fold, folded_metadata_terms, metadata_term,
-};
 pub(crate) use self::draft::{Draft, draft};
 pub use self::find::find;
 pub(crate) use self::find::{FoundAll, find_all, find_readable, record_reads, use_data};

@@ -1,24 +1,26 @@
 //! Changing a token: merge, check again, seal again.
 
 use cloakroom_crypto::{Fingerprint, Sensitive};
+use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::content::{Content, shown_mask};
 use super::create::{code_change, converted, entries};
-use super::digest::Digests;
 use super::find::record_reads;
-use super::store::{self, Before, Outcome, Values, Write};
+use super::store::{self, Before, Outcome, Told, Values, Write};
 use super::token::entry;
 use super::view::{Opened, Shown, Visible, find_code, open, open_named, view_met};
 use super::{Error, Placed, Token, TokenView};
-use crate::access::{Container, DeduplicationBehavior, Permission, Subject};
+use crate::access::{Container, DeduplicationBehavior, Permission, Subject, Transform};
 use crate::api::{Broken, merge_patch};
 use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::containers;
+use crate::idempotency::Reply;
 use crate::keys::{self, TenantKeys};
+use crate::token_attributes::Digests;
 use crate::token_attributes::{self as attributes, NO_MASK, TokenId, keep};
 use crate::token_types::{SecurityCode, settle_patched};
 use crate::vault::Vault;
@@ -96,9 +98,10 @@ pub async fn update(
     caller: &Caller,
     id: &str,
     patch: &TokenPatch,
+    reply: &Reply<'_, Placed>,
 ) -> Result<Placed, Error> {
     let id = TokenId::of(caller.tenant, id);
-    let updated = merge(vault, caller, &id, patch).await;
+    let updated = merge(vault, caller, (&id, patch), reply).await;
     // Whoever has no token to change learns first what is wrong with the patch itself.
     if matches!(updated, Err(Error::NotFound | Error::Denied(_))) {
         patch.check().map_err(Error::Invalid)?;
@@ -109,8 +112,8 @@ pub async fn update(
 async fn merge(
     vault: &Vault,
     caller: &Caller,
-    id: &TokenId,
-    patch: &TokenPatch,
+    (id, patch): (&TokenId, &TokenPatch),
+    reply: &Reply<'_, Placed>,
 ) -> Result<Placed, Error> {
     let keys = vault.keys.of(caller.tenant).await?;
     let _turn = vault.turns.take(caller.tenant, id.key()).await;
@@ -141,23 +144,12 @@ async fn merge(
         if let Some(fingerprint) = &claim
             && let Some(met) = met(vault, caller, id, &content.container, fingerprint).await?
         {
+            let told = tell(&met, None, reply)?;
+            store::write(vault, caller.tenant, &[], told).await?;
             return Ok(met);
         }
 
-        let kept_code = match &code {
-            SecurityCode::Absent => find_code(vault, caller, &opened.token, transform).await?,
-            SecurityCode::Given(_) | SecurityCode::Removed => None,
-        };
-        let visible = Visible {
-            kind: content.kind,
-            mask: content.mask.as_deref(),
-            data: &content.data,
-            code: match &code {
-                SecurityCode::Given(code) => Some(code),
-                SecurityCode::Absent | SecurityCode::Removed => kept_code.as_ref(),
-            },
-        };
-        let shown = visible.show(vault, caller, transform)?;
+        let shown = show(vault, caller, &opened.token, (&content, &code), transform).await?;
         let rewriting = Rewriting {
             opened: &opened,
             content,
@@ -167,22 +159,69 @@ async fn merge(
             shown: Some(&shown),
             intent: None,
         };
-        let (write, mut token) = rewriting.write(vault, caller, &keys).await?;
-        match store::write(vault, caller.tenant, &[write]).await? {
+        let (write, token) = rewriting.write(vault, caller, &keys).await?;
+        let mut placed = Placed {
+            view: TokenView {
+                token,
+                shown: Some(shown),
+            },
+            deduplication: None,
+            was_encrypted: false,
+        };
+        let at = vault.audit.now().await?;
+        let told = tell(&placed, Some(at), reply)?;
+        match store::write(vault, caller.tenant, &[write], told).await? {
             Outcome::Refused(_) => refused_version = Some(opened.token.row_version),
             Outcome::Outrun => {}
             Outcome::Written(times) => {
-                token.modified_at = times.first().copied();
-                let shown = Some(shown);
-                return Ok(Placed {
-                    view: TokenView { token, shown },
-                    deduplication: None,
-                    was_encrypted: false,
-                });
+                placed.view.token.modified_at = times.first().copied();
+                return Ok(placed);
             }
         }
     }
     Err(Error::Contended)
+}
+
+/// The changed data as the caller may see it, with the security code that stays or comes.
+async fn show(
+    vault: &Vault,
+    caller: &Caller,
+    token: &Token,
+    (content, code): (&Content, &SecurityCode),
+    transform: Transform,
+) -> Result<Shown, Error> {
+    let kept_code = match code {
+        SecurityCode::Absent => find_code(vault, caller, token, transform).await?,
+        SecurityCode::Given(_) | SecurityCode::Removed => None,
+    };
+    let visible = Visible {
+        kind: content.kind,
+        mask: content.mask.as_deref(),
+        data: &content.data,
+        code: match code {
+            SecurityCode::Given(code) => Some(code),
+            SecurityCode::Absent | SecurityCode::Removed => kept_code.as_ref(),
+        },
+    };
+    Ok(visible.show(vault, caller, transform)?)
+}
+
+/// The answer, where it has to be known before anything is written: what is changed, is so `at` then.
+fn tell<'a>(
+    placed: &Placed,
+    at: Option<Timestamp>,
+    reply: &Reply<'a, Placed>,
+) -> Result<Told<'a>, Error> {
+    if !reply.is_kept() {
+        return Ok(Told::default());
+    }
+    let mut placed = placed.clone();
+    placed.view.forget_code();
+    placed.view.token.modified_at = at.or(placed.view.token.modified_at);
+    Ok(Told {
+        at,
+        kept: reply.keep(&placed)?,
+    })
 }
 
 pub(super) fn past_expiry() -> Error {

@@ -4,12 +4,12 @@ use cloakroom_crypto::Sensitive;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::digest::Term;
 use super::store::{self, TokenRow};
 use super::token::TokenData;
 use super::{Error, Token};
 use crate::access::{Container, Permission, Transform};
 use crate::caller::Caller;
+use crate::token_attributes::Term;
 use crate::token_attributes::{Details, NO_MASK, TokenId, parse_mask};
 use crate::token_types::TokenKind;
 use crate::vault::Vault;
@@ -23,6 +23,15 @@ pub struct TokenView {
     pub shown: Option<Shown>,
 }
 
+impl TokenView {
+    /// The same without the security code.
+    pub(super) fn forget_code(&mut self) {
+        if let Some(shown) = &mut self.shown {
+            shown.forget_code();
+        }
+    }
+}
+
 /// What a caller may see of a token's data.
 #[derive(Clone)]
 pub struct Shown {
@@ -31,7 +40,25 @@ pub struct Shown {
     pub details: Details,
     /// How the data came to look so.
     pub transform: Transform,
+    /// Whether the data ends with a security code.
+    has_code: bool,
 }
+
+impl Shown {
+    /// The same without the security code, which is kept nowhere but in its own place.
+    pub(super) fn forget_code(&mut self) {
+        if !std::mem::take(&mut self.has_code) {
+            return;
+        }
+        let text = self.data.take();
+        let text = text.as_ref().map(|data| data.get());
+        let kept = text.and_then(|text| text.rsplit_once(CODE_MEMBER));
+        self.data = kept.and_then(|(kept, _)| RawValue::from_string(format!("{kept}}}")).ok());
+    }
+}
+
+/// How a security code begins within revealed data.
+const CODE_MEMBER: &str = ",\"cvc\":\"";
 
 /// A token whose data was opened.
 pub(super) struct Opened {
@@ -209,6 +236,7 @@ impl Visible<'_> {
             data: data.map_err(|_| keys::Error::Integrity)?,
             details: Details::of(vault, caller.tenant_kind, self.kind, &value),
             transform,
+            has_code: transform == Transform::Reveal && self.code.is_some(),
         })
     }
 
@@ -228,7 +256,7 @@ impl Visible<'_> {
     /// The data as it was given; a security code takes the last place in it.
     fn revealed(&self, text: &str) -> String {
         match (self.code, text.strip_suffix('}')) {
-            (Some(code), Some(open)) => format!("{open},\"cvc\":\"{}\"}}", code.expose()),
+            (Some(code), Some(open)) => format!("{open}{CODE_MEMBER}{}\"}}", code.expose()),
             _ => text.to_owned(),
         }
     }

@@ -19,6 +19,7 @@ mod documents;
 mod doors;
 mod enrichments;
 mod expiry;
+mod idempotency;
 mod ids;
 mod intents;
 mod isolation;

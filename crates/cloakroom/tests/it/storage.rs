@@ -68,6 +68,8 @@ async fn statements_that_keep_tenants_apart_name_the_tenant() {
         "bins::reserve",
         "bins::retire",
         "client_encryption::sweep",
+        "idempotency::sweep",
+        "idempotency::sweep_leases",
         "keys::bind_environment",
         "keys::any_tenant_keys",
         "keys::find_environment",

@@ -16,6 +16,7 @@ use crate::api::{
     Query, format_utc,
 };
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::members::{self, Email, Invitation, NewInvitation, Role, Status};
 use crate::vault::Vault;
 
@@ -65,9 +66,12 @@ async fn create_invitation(
     let body = body?;
     let new: NewInvitationBody = body.read()?;
     let new = new.checked().map_err(ApiError::all_invalid)?;
-    let invitation = members::invite(&vault, &caller, &new).await?;
-    let location = format!("{base_url}/tenants/self/invitations/{}", invitation.id);
-    Answer::created(&location, &InvitationBody::new(&caller, &invitation))
+    let reply = Reply::to(&caller, |invitation: &Invitation| {
+        let location = format!("{base_url}/tenants/self/invitations/{}", invitation.id);
+        Answer::created(location, &InvitationBody::new(&caller, invitation))
+    });
+    let invitation = members::invite(&vault, &caller, &new, &reply).await?;
+    reply.answer(&invitation)
 }
 
 /// List invitations.
@@ -187,8 +191,11 @@ async fn resend_invitation(
     Extension(caller): Extension<Arc<Caller>>,
     PathId(id): PathId,
 ) -> Result<Answer, ApiError> {
-    let invitation = members::resend(&vault, &caller, &id).await?;
-    Answer::ok(&InvitationBody::new(&caller, &invitation))
+    let reply = Reply::to(&caller, |invitation: &Invitation| {
+        Answer::ok(&InvitationBody::new(&caller, invitation))
+    });
+    let invitation = members::resend(&vault, &caller, &id, &reply).await?;
+    reply.answer(&invitation)
 }
 
 /// An invitation to make.

@@ -19,6 +19,7 @@ use crate::api::{
     format_utc,
 };
 use crate::caller::Caller;
+use crate::idempotency::Reply;
 use crate::members;
 use crate::vault::Vault;
 
@@ -130,8 +131,11 @@ async fn update_member(
     let role = change.role.ok_or_else(|| "is required".to_owned());
     let role = role.and_then(|name| Role::parse_giveable(&name));
     let role = role.map_err(|rule| ApiError::invalid("role", rule))?;
-    let member = members::update(&vault, &caller, &id, role).await?;
-    Answer::ok(&MemberBody::new(&caller, &member))
+    let reply = Reply::to(&caller, |member: &Member| {
+        Answer::ok(&MemberBody::new(&caller, member))
+    });
+    let member = members::update(&vault, &caller, (&id, role), &reply).await?;
+    reply.answer(&member)
 }
 
 /// Remove a member.
@@ -218,8 +222,11 @@ async fn transfer_ownership(
     let to = transfer.member_id.ok_or("is required");
     let to = to.and_then(|text| text.parse::<Uuid>().map_err(|_| "must be a UUID"));
     let to = to.map_err(|rule| ApiError::invalid("member_id", rule))?;
-    let owner = members::transfer(&vault, &caller, to).await?;
-    Answer::ok(&MemberBody::new(&caller, &owner))
+    let reply = Reply::to(&caller, |owner: &Member| {
+        Answer::ok(&MemberBody::new(&caller, owner))
+    });
+    let owner = members::transfer(&vault, &caller, to, &reply).await?;
+    reply.answer(&owner)
 }
 
 /// List the roles that members can have.

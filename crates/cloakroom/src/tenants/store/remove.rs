@@ -41,6 +41,8 @@ statements! {
     APPLICATION: "tenants::remove_application" = remove!("application", "application_id");
     CLIENT_KEY: "tenants::remove_client_key" = remove!("client_key", "key_id");
     SECURITY_CODE: "tenants::remove_security_code" = remove!("security_code", "token_id");
+    REPLY: "tenants::remove_reply" = remove!("reply", "scope");
+    REPLY_LEASE: "tenants::remove_reply_lease" = remove!("reply_lease", "scope");
     TOKEN_INTENT: "tenants::remove_token_intent" = remove!("token_intent", "intent_id");
     TOKEN: "tenants::remove_token" = remove!("token", "token_id");
     TERM: "tenants::remove_term" = remove!("term", "term, path, created_at, token_id");

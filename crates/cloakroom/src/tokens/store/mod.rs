@@ -1,5 +1,6 @@
 //! Every SQL statement about single tokens and what stands or falls with them.
 
+mod change;
 mod expired;
 mod write;
 
@@ -8,16 +9,17 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::digest::Term;
 use crate::access::Container;
 use crate::ids::TenantId;
 use crate::storage::{Db, Error, statements};
+use crate::token_attributes::Term;
 use crate::token_attributes::{Expiry, TokenId};
 
+pub(super) use self::change::{Before, CodeChange, Outcome, Told, Values, Write};
 pub(crate) use self::expired::STATEMENTS as EXPIRED_STATEMENTS;
 pub(super) use self::expired::{is_expired, key_is_taken, sweep, sweep_one};
 pub(crate) use self::write::STATEMENTS as WRITE_STATEMENTS;
-pub(super) use self::write::{Before, CodeChange, Outcome, Values, Write, delete, write};
+pub(super) use self::write::{delete, write};
 
 /// The columns of a token in the order that `TokenRow` reads them.
 macro_rules! token_columns {

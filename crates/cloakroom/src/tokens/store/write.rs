@@ -1,100 +1,19 @@
 //! Statements that keep, change and delete tokens, with all that belongs to them.
 
-use cloakroom_crypto::Fingerprint;
 use jiff::Timestamp;
 use tokio_postgres::Row;
-use uuid::Uuid;
 
-use super::super::digest::Term;
+use super::change::{Before, CodeChange, Outcome, Told, Values, Write};
 use super::expired::{find_expired_claimant, sweep_one};
 use crate::access::Container;
 use crate::audit::{Entry, Pen, logged};
+use crate::idempotency::{self, replied};
 use crate::ids::TenantId;
-use crate::security_codes::SealedCode;
 use crate::storage::{Db, Error, Params, Statement, Transaction, statements};
+use crate::token_attributes::Term;
 use crate::token_attributes::{Expiry, TokenId};
 use crate::token_intents::{all_held, consumed, held};
-use crate::token_types::TokenKind;
 use crate::vault::Vault;
-
-/// What a token is kept as, whether it is new or changed.
-pub(crate) struct Values {
-    pub id: TokenId,
-    pub container: Container,
-    pub container_number: i32,
-    pub kind: TokenKind,
-    pub expiry: Option<Expiry>,
-    pub sealed: Vec<u8>,
-    pub mask: Option<String>,
-    pub metadata: Option<String>,
-    pub fingerprint: Option<Fingerprint>,
-    pub fingerprint_expression: Option<String>,
-    pub search_indexes: Option<String>,
-    pub terms: Vec<Term>,
-    /// The application that creates or changes it.
-    pub by: Uuid,
-    pub code: CodeChange,
-    /// Whether this token is to be the only one with its fingerprint in its container.
-    pub claims: bool,
-    /// Intents that are converted, and gone when it is written.
-    pub intents: Vec<Uuid>,
-    /// What is recorded when it is written.
-    pub entries: Vec<Entry>,
-}
-
-/// What happens to the security code.
-pub(crate) enum CodeChange {
-    Stays,
-    Goes,
-    Comes(SealedCode),
-}
-
-/// What a changed token was before.
-pub(crate) struct Before {
-    pub row_version: u32,
-    pub container: Container,
-    pub container_number: i32,
-    pub fingerprint: Option<Fingerprint>,
-    pub terms: Vec<Term>,
-}
-
-/// One thing to write.
-pub(crate) enum Write {
-    Insert(Values),
-    Update(Before, Values),
-}
-
-impl Write {
-    fn values(&self) -> &Values {
-        let (Self::Insert(values) | Self::Update(_, values)) = self;
-        values
-    }
-
-    /// Has another intent converted together with what it already brings.
-    pub(crate) fn consume(&mut self, intent: Uuid, converted: Entry) {
-        let (Self::Insert(values) | Self::Update(_, values)) = self;
-        values.intents.push(intent);
-        values.entries.push(converted);
-    }
-
-    /// What nobody else may have: a claim, if it is to be one, and an id.
-    fn wants(&self) -> (Option<([u8; 32], i32)>, Uuid) {
-        let (Self::Insert(values) | Self::Update(_, values)) = self;
-        let claimed = values.fingerprint.filter(|_| values.claims);
-        let claim = claimed.map(|fingerprint| (*fingerprint.as_bytes(), values.container_number));
-        (claim, *values.id.key())
-    }
-}
-
-/// What became of something to write. Unless all of it was, none of it was.
-pub(crate) enum Outcome {
-    /// When each token was created or changed.
-    Written(Vec<Timestamp>),
-    /// The one at this position was not: its expiry had passed, or its row has another version by now.
-    Refused(usize),
-    /// Somebody else was faster with an id or a claim.
-    Outrun,
-}
 
 statements! {
     // The database's clock decides whether an expiry still lies ahead. What belongs to a token is
@@ -104,9 +23,10 @@ statements! {
             insert into token
                 (tenant_id, token_id, alias, container_id, kind, expires_at,
                  expires_offset_minutes, created_by, sealed, mask, metadata, fingerprint,
-                 fingerprint_expression, search_indexes, terms, path, security_code_until)
+                 fingerprint_expression, search_indexes, terms, path, security_code_until,
+                 created_at)
             select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                   now() + make_interval(secs => $19)
+                   now() + make_interval(secs => $19), coalesce($23, now())
             where ($6::timestamptz is null or $6::timestamptz > now())
               and ", all_held!("$22"), "
             returning created_at
@@ -124,7 +44,8 @@ statements! {
             select $1, $12, $4, $2
             from fresh
             where $20
-        ), ", consumed!("$22", "fresh"), ", ", logged!("$21", "fresh"), "
+        ), ", consumed!("$22", "fresh"), ", ", replied!("$24", "fresh"), ", ",
+        logged!("$21", "fresh"), "
         select created_at
         from fresh");
     // The row version that was read decides whether anyone was faster. Rows of `term` and `claim`
@@ -138,7 +59,7 @@ statements! {
                 expires_at = $5,
                 expires_offset_minutes = $6,
                 modified_by = $7,
-                modified_at = now(),
+                modified_at = coalesce($28, now()),
                 sealed = $8,
                 mask = $9,
                 metadata = $10,
@@ -205,7 +126,8 @@ statements! {
             set key_id = excluded.key_id,
                 sealed = excluded.sealed,
                 expires_at = excluded.expires_at
-        ), ", consumed!("$27", "changed"), ", ", logged!("$26", "changed"), "
+        ), ", consumed!("$27", "changed"), ", ", replied!("$29", "changed"), ", ",
+        logged!("$26", "changed"), "
         select modified_at
         from changed");
     DELETE: "tokens::delete" = concat!(
@@ -246,8 +168,13 @@ pub(crate) async fn write(
     vault: &Vault,
     tenant: TenantId,
     writes: &[Write],
+    told: Told<'_>,
 ) -> Result<Outcome, Error> {
-    match write_all(vault, tenant, writes).await {
+    match write_all(vault, tenant, writes, &told).await {
+        Ok(Outcome::Written(times)) => {
+            told.kept.done();
+            Ok(Outcome::Written(times))
+        }
         Err(error) if error.is_conflict("claim_pkey") => {
             for write in writes {
                 release_expired(vault, tenant, write).await?;
@@ -273,14 +200,24 @@ async fn release_expired(vault: &Vault, tenant: TenantId, write: &Write) -> Resu
     Ok(())
 }
 
-async fn write_all(vault: &Vault, tenant: TenantId, writes: &[Write]) -> Result<Outcome, Error> {
+async fn write_all(
+    vault: &Vault,
+    tenant: TenantId,
+    writes: &[Write],
+    told: &Told<'_>,
+) -> Result<Outcome, Error> {
     if writes.is_empty() {
+        idempotency::keep(&vault.db, &told.kept).await?;
         return Ok(Outcome::Written(Vec::new()));
     }
     let mut pen = vault.audit.pen().await?;
     if let [write] = writes {
-        let rows = pen.sign(&write.values().entries);
-        let written = run(Target::Alone(&vault.db), tenant, write, &rows).await;
+        let signed = Signed {
+            entries: pen.sign(&write.values().entries),
+            at: told.at,
+            kept: told.kept.rows(),
+        };
+        let written = run(Target::Alone(&vault.db), tenant, write, &signed).await;
         pen.settle(&written, |rows| !rows.is_empty());
         return Ok(match written?.first() {
             Some(row) => Outcome::Written(vec![row.get(0)]),
@@ -288,7 +225,7 @@ async fn write_all(vault: &Vault, tenant: TenantId, writes: &[Write]) -> Result<
         });
     }
     let transaction = vault.db.begin().await?;
-    let outcome = write_within(&transaction, tenant, writes, &mut pen).await;
+    let outcome = write_within(&transaction, tenant, writes, told, &mut pen).await;
     match outcome {
         Ok(Outcome::Written(_)) => {
             let committed = transaction.commit().await;
@@ -307,15 +244,25 @@ async fn write_within(
     transaction: &Transaction,
     tenant: TenantId,
     writes: &[Write],
+    told: &Told<'_>,
     pen: &mut Pen<'_>,
 ) -> Result<Outcome, Error> {
     let mut times = vec![Timestamp::UNIX_EPOCH; writes.len()];
     // Everybody in the same order, or two that want the same would wait for each other.
     let mut order: Vec<usize> = (0..writes.len()).collect();
     order.sort_by_key(|position| writes[*position].wants());
+    let last = order.last().copied();
     for position in order {
         let write = &writes[position];
-        let signed = pen.sign(&write.values().entries);
+        let signed = Signed {
+            entries: pen.sign(&write.values().entries),
+            at: told.at,
+            // The answer goes with the last one: before it, nothing is certain.
+            kept: match Some(position) == last {
+                true => told.kept.rows(),
+                false => &[],
+            },
+        };
         let rows = run(Target::Within(transaction), tenant, write, &signed).await?;
         let Some(row) = rows.first() else {
             return Ok(Outcome::Refused(position));
@@ -323,6 +270,13 @@ async fn write_within(
         times[position] = row.get(0);
     }
     Ok(Outcome::Written(times))
+}
+
+/// What goes along with one write.
+struct Signed<'a> {
+    entries: Vec<String>,
+    at: Option<Timestamp>,
+    kept: &'a [String],
 }
 
 /// Where a statement runs: in a transaction of its own, or together with others.
@@ -344,7 +298,7 @@ async fn run(
     target: Target<'_>,
     tenant: TenantId,
     write: &Write,
-    signed: &[String],
+    signed: &Signed<'_>,
 ) -> Result<Vec<Row>, Error> {
     match write {
         Write::Insert(values) => insert(target, tenant, values, signed).await,
@@ -356,7 +310,7 @@ async fn insert(
     target: Target<'_>,
     tenant: TenantId,
     new: &Values,
-    signed: &[String],
+    signed: &Signed<'_>,
 ) -> Result<Vec<Row>, Error> {
     let (expires_at, offset_minutes) = expiry_columns(new.expiry);
     let (key_id, sealed_code, code_seconds) = code_columns(&new.code);
@@ -384,8 +338,10 @@ async fn insert(
                 &sealed_code,
                 &code_seconds,
                 &new.claims,
-                &signed,
+                &signed.entries,
                 &new.intents,
+                &signed.at,
+                &signed.kept,
             ],
         )
         .await
@@ -395,7 +351,7 @@ async fn update(
     target: Target<'_>,
     tenant: TenantId,
     change: (&Before, &Values),
-    signed: &[String],
+    signed: &Signed<'_>,
 ) -> Result<Vec<Row>, Error> {
     let (before, new) = change;
     let (expires_at, offset_minutes) = expiry_columns(new.expiry);
@@ -440,8 +396,10 @@ async fn update(
                 &matches!(new.code, CodeChange::Goes),
                 &released.as_ref().map(|print| &print.as_bytes()[..]),
                 &before.container_number,
-                &signed,
+                &signed.entries,
                 &new.intents,
+                &signed.at,
+                &signed.kept,
             ],
         )
         .await

@@ -7,6 +7,7 @@ mod jwe;
 mod lines;
 mod redis;
 mod shelf;
+mod tap;
 mod test_vault;
 
 pub(crate) use chance::{Chance, calls};
@@ -16,4 +17,5 @@ pub(crate) use jwe::{encrypt, encrypt_with};
 pub(crate) use lines::Lines;
 pub(crate) use redis::TestRedis;
 pub(crate) use shelf::Shelf;
+pub(crate) use tap::Tap;
 pub(crate) use test_vault::{Holder, TestVault, everything, grants, rule};

@@ -9,6 +9,7 @@ use cloakroom::access::{
 };
 use cloakroom::applications::{self, NewApplication};
 use cloakroom::config::{Config, Secret};
+use cloakroom::idempotency::Reply;
 use cloakroom::server::Server;
 use cloakroom::tenants::{self, NewTenant};
 use cloakroom::{Vault, keys, router};
@@ -109,7 +110,7 @@ impl TestVault {
             create_key: true,
             expires_at: None,
         };
-        let created = applications::create(&self.vault, tenant.into(), new)
+        let created = applications::create(&self.vault, tenant.into(), new, &Reply::none())
             .await
             .unwrap();
         let key = created.key.unwrap();

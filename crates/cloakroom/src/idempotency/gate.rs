@@ -1,0 +1,227 @@
+//! The gate that lets a request with an idempotency key through once, and answers the others.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use cloakroom_crypto::random_bytes;
+use http::header::LOCATION;
+use http_body_util::BodyExt as _;
+use tracing::Instrument as _;
+
+use super::lease::{self, Lease};
+use super::request_key::{key_of, request_mac, scope_of};
+use super::store::{self, Answered};
+use crate::api::{Answer, ApiError, Received};
+use crate::caller::Caller;
+use crate::ids::TenantId;
+use crate::telemetry::ErrorCode;
+use crate::vault::Vault;
+
+/// How often each of the four things happened to requests with a key.
+const ANSWERS: &str = "idempotency_answers_total";
+
+/// Has a request with a key done once. Asked again, it gets the same answer for a day.
+pub async fn answer_once(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+    let asked = match asked(&vault, &request) {
+        Ok(Some(asked)) => asked,
+        Ok(None) => return next.run(request).await,
+        Err(error) => return error.into_response(),
+    };
+    match take(&vault, asked).await {
+        Ok(Taken::Ours(caller, lease)) => go_through(vault, (request, next), caller, lease).await,
+        Ok(Taken::Answered(answer)) => answer.into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+/// A request with a key.
+struct Asked {
+    caller: Arc<Caller>,
+    scope: [u8; 32],
+    request_mac: [u8; 32],
+}
+
+/// Nothing for requests without a key, and for those whose body did not arrive: they fail anyway.
+fn asked(vault: &Vault, request: &Request) -> Result<Option<Asked>, ApiError> {
+    let (method, path) = (request.method(), request.uri().path());
+    let Some(key) = key_of(method, path, request.headers())? else {
+        return Ok(None);
+    };
+    let extensions = request.extensions();
+    let received = extensions.get::<Arc<Received>>();
+    let body = received.and_then(|received| received.bytes());
+    let (Some(caller), Some(body)) = (extensions.get::<Arc<Caller>>(), body) else {
+        return Ok(None);
+    };
+    let control = vault.keys.control();
+    let scope = scope_of(control, caller, method, path, key);
+    Ok(Some(Asked {
+        caller: caller.clone(),
+        scope,
+        request_mac: request_mac(control, &scope, body),
+    }))
+}
+
+enum Taken {
+    Ours(Arc<Caller>, Arc<Lease>),
+    Answered(Answer),
+}
+
+/// Takes the lease in one round trip, or finds out why not.
+async fn take(vault: &Vault, asked: Asked) -> Result<Taken, ApiError> {
+    let tenant = asked.caller.tenant;
+    let fence = i64::from_be_bytes(random_bytes());
+    let seconds = vault.config.idempotency.lease.as_secs_f64();
+    let keys = vault.keys.of(tenant).await?;
+    let place = (tenant, &asked.scope);
+    let (is_ours, answered) = store::take(&vault.db, place, fence, seconds).await?;
+    if let Some(answered) = answered {
+        compare(vault, &asked, &answered)?;
+        return Ok(Taken::Answered(replay(vault, place, &answered).await?));
+    }
+    if !is_ours {
+        return Err(still_running());
+    }
+    metrics::counter!(ANSWERS, "kind" => "first").increment(1);
+    let lease = Arc::new(Lease {
+        tenant,
+        scope: asked.scope,
+        fence,
+        request_mac: asked.request_mac,
+        keys,
+        ended: AtomicBool::new(false),
+    });
+    let caller = asked.caller.with_lease(lease.clone());
+    Ok(Taken::Ours(Arc::new(caller), lease))
+}
+
+/// The interface wants the first answer whatever the body says now. That is worth a line in the log,
+/// and a refusal where the operator wants one.
+fn compare(vault: &Vault, asked: &Asked, answered: &Answered) -> Result<(), ApiError> {
+    if answered.request_mac == asked.request_mac {
+        return Ok(());
+    }
+    metrics::counter!(ANSWERS, "kind" => "mismatch").increment(1);
+    tracing::warn!(
+        error.kind = "idempotency_mismatch",
+        tenant.id = %asked.caller.tenant.uuid,
+        application.id = %asked.caller.application,
+        key.id = %asked.caller.key,
+        "an idempotency key came again with another body"
+    );
+    match vault.config.idempotency.refuse_other_bodies {
+        true => Err(ApiError::unprocessable(
+            "This idempotency key was used before, with another body.",
+        )),
+        false => Ok(()),
+    }
+}
+
+async fn replay(
+    vault: &Vault,
+    place: (TenantId, &[u8; 32]),
+    answered: &Answered,
+) -> Result<Answer, ApiError> {
+    metrics::counter!(ANSWERS, "kind" => "replayed").increment(1);
+    Ok(lease::open(vault, place, answered).await?)
+}
+
+fn still_running() -> ApiError {
+    metrics::counter!(ANSWERS, "kind" => "conflict").increment(1);
+    ApiError::conflict("The first request with this idempotency key is still being processed.")
+        .retry_after(1)
+}
+
+/// Handles the request to its end even if the client does not wait: its next attempt then gets the
+/// answer, and not a conflict.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it outlives the connection on purpose, and its deadlines end it"
+)]
+async fn go_through(
+    vault: Vault,
+    (mut request, next): (Request, Next),
+    caller: Arc<Caller>,
+    lease: Arc<Lease>,
+) -> Response {
+    request.extensions_mut().insert(caller);
+    let handled = async move {
+        let response = next.run(request).await;
+        settle(&vault, &lease, response).await
+    };
+    match tokio::spawn(handled.in_current_span()).await {
+        Ok(response) => response,
+        Err(failed) => match failed.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => ApiError::internal("request_cancelled").into_response(),
+        },
+    }
+}
+
+/// Whatever happened, the answer that leaves is the only one that this key will get, or the key is free.
+async fn settle(vault: &Vault, lease: &Lease, response: Response) -> Response {
+    if !response.status().is_success() {
+        return give_back(vault, lease, response).await;
+    }
+    if lease.is_ended() {
+        return response;
+    }
+    keep(vault, lease, response).await
+}
+
+/// Keeps the answer to a request that changed nothing.
+async fn keep(vault: &Vault, lease: &Lease, response: Response) -> Response {
+    metrics::counter!("idempotency_kept_alone_total").increment(1);
+    let (head, body) = response.into_parts();
+    let Ok(body) = body.collect().await else {
+        return ApiError::internal("answer_lost").into_response();
+    };
+    let body = body.to_bytes();
+    let location = head.headers.get(LOCATION);
+    let location = location.and_then(|location| location.to_str().ok().map(str::to_owned));
+    let answer = Answer::new(head.status, location, body.to_vec());
+    let response = Response::from_parts(head, body.into());
+    let Ok(kept) = lease.keep(&answer) else {
+        return ApiError::internal("answer_not_kept").into_response();
+    };
+    match store::keep(&vault.db, &kept).await {
+        Ok(()) => response,
+        // Nothing was changed, so the next attempt may do the same again.
+        Err(error) => give_back(vault, lease, ApiError::from(error).into_response()).await,
+    }
+}
+
+/// After a failure. Once the lease is given back, what may still be on its way under it cannot happen
+/// any more: either it has, and then its answer is there, or it never will.
+async fn give_back(vault: &Vault, lease: &Lease, response: Response) -> Response {
+    let place = (lease.tenant, &lease.scope);
+    let released = match store::release(&vault.db, place, lease.fence).await {
+        // Somebody ended it before us, perhaps only just now.
+        Ok((false, None)) => store::find(&vault.db, place)
+            .await
+            .map(|found| (false, found)),
+        released => released,
+    };
+    let is_unknown = response.extensions().get::<ErrorCode>() == Some(&ErrorCode::OUTCOME_UNKNOWN);
+    match released {
+        Ok((_, Some(answered))) => match replay(vault, place, &answered).await {
+            Ok(answer) => answer.into_response(),
+            Err(error) => error.into_response(),
+        },
+        Ok((true, None)) if is_unknown => not_done().into_response(),
+        Ok((true, None)) => response,
+        Ok((false, None)) => still_running().into_response(),
+        Err(_) if is_unknown => ApiError::outcome_unknown_but_safe().into_response(),
+        Err(_) => response,
+    }
+}
+
+fn not_done() -> ApiError {
+    ApiError::unavailable(
+        "database_unavailable",
+        "The database did not answer in time, and nothing was changed.",
+    )
+}

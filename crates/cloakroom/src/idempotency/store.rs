@@ -1,0 +1,221 @@
+//! Every SQL statement about leases and kept answers.
+
+use tokio_postgres::Row;
+
+use super::reply::Kept;
+use crate::ids::TenantId;
+use crate::storage::{Db, Error, Params, statements};
+
+/// Keeps an answer (a parameter of the type `text[]`, with one row or none) where the rest of a statement
+/// did something, and ends the lease that it was made under. Without that lease the statement fails, and
+/// with it everything that it did.
+///
+/// For the statement that makes the answer true: `replied!("$8", "fresh")` keeps the row of the eighth
+/// parameter if the part called `fresh` wrote a row.
+macro_rules! replied {
+    ($rows:literal, $done:literal) => {
+        concat!(
+            "ended as (
+            delete from reply_lease
+            using unnest(",
+            $rows,
+            "::text[]::reply[]) as kept
+            where reply_lease.tenant_id = kept.tenant_id
+              and reply_lease.scope = kept.scope
+              and reply_lease.fence = kept.fence
+              and exists (select from ",
+            $done,
+            ")
+            returning reply_lease.fence
+        ), replied as (
+            insert into reply (tenant_id, scope, fence, status, sealed, request_mac)
+            select kept.tenant_id, kept.scope, (select fence from ended), kept.status, kept.sealed,
+                   kept.request_mac
+            from unnest(",
+            $rows,
+            "::text[]::reply[]) as kept
+            where exists (select from ",
+            $done,
+            ")
+        )"
+        )
+    };
+}
+pub(crate) use replied;
+
+/// Answers count for this long.
+macro_rules! is_fresh {
+    () => {
+        "created_at > now() - interval '24 hours'"
+    };
+}
+
+/// A lease promises nothing to anyone, and what it protects is durable only together with it. So the
+/// commit of a statement about leases alone does not wait for the disk or for a standby.
+macro_rules! at_once {
+    () => {
+        "at_once as materialized (
+            select set_config('synchronous_commit', 'off', true)
+        )"
+    };
+}
+
+statements! {
+    // A lease that has run out is taken over. The answer that was kept, if there is one, comes along.
+    TAKE: "idempotency::take" = concat!(
+        "with ", at_once!(), ", answered as (
+            select status, sealed, request_mac
+            from reply
+            where tenant_id = $1
+              and scope = $2
+              and ", is_fresh!(), "
+        ), taken as (
+            insert into reply_lease as held (tenant_id, scope, fence, until)
+            select $1, $2, $3, now() + make_interval(secs => $4)
+            from at_once
+            where not exists (select from answered)
+            on conflict (tenant_id, scope) do update
+            set fence = excluded.fence,
+                until = excluded.until
+            where held.until <= now()
+            returning true
+        ), forgotten as (
+            delete from reply
+            where tenant_id = $1
+              and scope = $2
+              and not (", is_fresh!(), ")
+              and exists (select from taken)
+        )
+        select exists (select from taken), status, sealed, request_mac
+        from (select) as one
+        left join answered on true");
+    RELEASE: "idempotency::release" = concat!(
+        "with ", at_once!(), ", gone as (
+            delete from reply_lease
+            using at_once
+            where tenant_id = $1
+              and scope = $2
+              and fence = $3
+            returning true
+        ), answered as (
+            select status, sealed, request_mac
+            from reply
+            where tenant_id = $1
+              and scope = $2
+              and ", is_fresh!(), "
+        )
+        select exists (select from gone), status, sealed, request_mac
+        from (select) as one
+        left join answered on true");
+    FIND: "idempotency::find" = concat!(
+        "select false, status, sealed, request_mac
+        from reply
+        where tenant_id = $1
+          and scope = $2
+          and ", is_fresh!());
+    // For requests that changed nothing, whose answer no other statement could carry.
+    KEEP: "idempotency::keep" = concat!(
+        "with done as (
+            select true
+        ), ", replied!("$1", "done"), "
+        select true");
+    SWEEP: "idempotency::sweep" = concat!(
+        "with due as (
+            select tenant_id, scope
+            from reply
+            where not (", is_fresh!(), ")
+            order by created_at
+            limit $1
+            for update skip locked
+        )
+        delete from reply
+        using due
+        where reply.tenant_id = due.tenant_id
+          and reply.scope = due.scope
+        returning true");
+    SWEEP_LEASES: "idempotency::sweep_leases" =
+        "with due as (
+            select tenant_id, scope
+            from reply_lease
+            where until <= now()
+            order by until
+            limit $1
+            for update skip locked
+        )
+        delete from reply_lease
+        using due
+        where reply_lease.tenant_id = due.tenant_id
+          and reply_lease.scope = due.scope
+        returning true";
+}
+
+/// An answer that was kept, still sealed.
+pub(super) struct Answered {
+    pub status: u16,
+    pub sealed: Vec<u8>,
+    pub request_mac: Vec<u8>,
+}
+
+impl Answered {
+    fn of(row: &Row) -> Option<Self> {
+        Some(Self {
+            status: row.get::<_, Option<i16>>(1)?.unsigned_abs(),
+            sealed: row.get(2),
+            request_mac: row.get(3),
+        })
+    }
+}
+
+/// Takes the lease, unless somebody has it or the answer is there.
+pub(super) async fn take(
+    db: &Db,
+    (tenant, scope): (TenantId, &[u8; 32]),
+    fence: i64,
+    seconds: f64,
+) -> Result<(bool, Option<Answered>), Error> {
+    let params: Params<'_> = &[&tenant.number, &scope.as_slice(), &fence, &seconds];
+    Ok(decision(&db.write(&TAKE, params).await?))
+}
+
+/// Gives the lease back: whatever was still on its way under it does not count any more.
+pub(super) async fn release(
+    db: &Db,
+    (tenant, scope): (TenantId, &[u8; 32]),
+    fence: i64,
+) -> Result<(bool, Option<Answered>), Error> {
+    let params: Params<'_> = &[&tenant.number, &scope.as_slice(), &fence];
+    Ok(decision(&db.write(&RELEASE, params).await?))
+}
+
+fn decision(rows: &[Row]) -> (bool, Option<Answered>) {
+    match rows.first() {
+        Some(row) => (row.get(0), Answered::of(row)),
+        None => (false, None),
+    }
+}
+
+pub(super) async fn find(
+    db: &Db,
+    (tenant, scope): (TenantId, &[u8; 32]),
+) -> Result<Option<Answered>, Error> {
+    let row = db
+        .read_optional(&FIND, &[&tenant.number, &scope.as_slice()])
+        .await?;
+    Ok(row.as_ref().and_then(Answered::of))
+}
+
+/// Keeps an answer by itself, if there is one.
+pub(crate) async fn keep(db: &Db, kept: &Kept<'_>) -> Result<(), Error> {
+    if !kept.rows().is_empty() {
+        db.write(&KEEP, &[&kept.rows()]).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn sweep(db: &Db, limit: i64) -> Result<u64, Error> {
+    Ok(db.write(&SWEEP, &[&limit]).await?.len() as u64)
+}
+
+pub(super) async fn sweep_leases(db: &Db, limit: i64) -> Result<u64, Error> {
+    Ok(db.write(&SWEEP_LEASES, &[&limit]).await?.len() as u64)
+}
