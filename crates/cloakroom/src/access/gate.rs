@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName};
 
 use super::{Error, authenticate};
-use crate::api::{ApiError, PeerAddr};
+use crate::api::{ApiError, ClientAddr};
 use crate::caller::{Caller, Denied, Standing};
 use crate::telemetry::{Actor, TraceId};
 use crate::vault::Vault;
@@ -33,8 +33,8 @@ pub async fn require_key(State(vault): State<Vault>, mut request: Request, next:
     let trace_id = trace_id.map_or_else(|| "".into(), |id| id.0.clone());
     let origin = request
         .extensions()
-        .get::<PeerAddr>()
-        .map(|peer| peer.0.ip());
+        .get::<ClientAddr>()
+        .map(|client| client.0);
     let caller = Arc::new(Caller::new(holder, trace_id, origin));
     request.extensions_mut().insert(caller);
     let mut response = next.run(request).await;
@@ -43,7 +43,7 @@ pub async fn require_key(State(vault): State<Vault>, mut request: Request, next:
 }
 
 /// The one key that was sent. Of two, a proxy in front may have believed the other: neither counts.
-fn offered_key(headers: &HeaderMap) -> &str {
+pub(crate) fn offered_key(headers: &HeaderMap) -> &str {
     let mut keys = headers.get_all(API_KEY).iter();
     match (keys.next(), keys.next()) {
         (Some(key), None) => key.to_str().unwrap_or_default(),

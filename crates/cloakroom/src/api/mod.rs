@@ -4,6 +4,7 @@ mod answer;
 mod base_url;
 mod body;
 mod broken;
+mod client_addr;
 mod error;
 mod expiry;
 mod json_limits;
@@ -11,7 +12,6 @@ mod merge_patch;
 mod numbered_page;
 mod object;
 mod path;
-mod peer_addr;
 mod query;
 mod timestamp;
 
@@ -21,6 +21,7 @@ pub use body::{
     BodyLimits, JsonBody, MergePatchBody, Received, parse_json, read_json, receive_body,
 };
 pub use broken::Broken;
+pub use client_addr::ClientAddr;
 pub use error::{ApiError, Problem};
 pub use expiry::Expiry;
 pub(crate) use expiry::RULE as EXPIRY_RULE;
@@ -28,6 +29,5 @@ pub use merge_patch::merge_patch;
 pub use numbered_page::{NumberedPage, NumberedPageBody, page_size};
 pub use object::Object;
 pub use path::{PathId, PathIds, encode_segment};
-pub use peer_addr::PeerAddr;
 pub use query::Query;
 pub use timestamp::{format_at_offset, format_utc};

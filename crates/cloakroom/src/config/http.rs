@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::Uri;
 
 use super::finding::Finding;
+use super::network::Networks;
 use super::section::section;
 use super::setting::Setting;
 
@@ -25,6 +26,9 @@ section! {
         pub tls_cert_file: Option<PathBuf> = None,
         /// PEM file with the private key of the certificate.
         pub tls_key_file: Option<PathBuf> = None,
+        /// Networks of the proxies in front of this node. What they tell in `X-Forwarded-For` is
+        /// believed, and nobody else: without them, the address of a client is that of its connection.
+        pub trusted_proxies: Networks = Networks::default(),
         /// How long a client may take to agree on TLS, and to send the head of its next request. An
         /// idle HTTP/1.1 connection is closed after it: behind a load balancer that keeps
         /// connections open, set it longer than the balancer does.

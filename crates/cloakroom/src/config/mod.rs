@@ -8,7 +8,9 @@ mod deprecated;
 mod finding;
 mod http;
 mod idempotency;
+mod limits;
 mod log;
+mod network;
 mod quotas;
 mod redis;
 mod reference;
@@ -32,7 +34,9 @@ pub use self::deprecated::{Deprecated, Deprecation};
 pub use self::finding::{Finding, Severity};
 pub use self::http::{BaseUrl, Http};
 pub use self::idempotency::Idempotency;
+pub use self::limits::Limits;
 pub use self::log::{Format, Level, Log};
+pub use self::network::Networks;
 pub use self::quotas::Quotas;
 pub use self::redis::Redis;
 pub use self::reference::{reference, sample};
@@ -55,6 +59,7 @@ pub struct Config {
     pub redis: Redis,
     pub root_key: RootKey,
     pub access: Access,
+    pub limits: Limits,
     pub quotas: Quotas,
     pub audit: Audit,
     pub sessions: Sessions,
@@ -142,6 +147,7 @@ impl Config {
             redis: Redis::read(source),
             root_key: RootKey::read(source),
             access: Access::read(source),
+            limits: Limits::read(source),
             quotas: Quotas::read(source),
             audit: Audit::read(source),
             sessions: Sessions::read(source),

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use super::section::{Description, Row, environment_name};
 use super::{
-    Access, Admin, Audit, Database, Deprecated, Http, Idempotency, Log, Quotas, Redis, RootKey,
+    Access, Admin, Audit, Database, Deprecated, Http, Idempotency, Limits, Log, Quotas, Redis, RootKey,
     SecurityCodes, Sessions, Telemetry, Vault,
 };
 
-pub(super) fn sections() -> [Description; 15] {
+pub(super) fn sections() -> [Description; 16] {
     [
         Vault::describe(),
         Http::describe(),
@@ -17,6 +17,7 @@ pub(super) fn sections() -> [Description; 15] {
         Redis::describe(),
         RootKey::describe(),
         Access::describe(),
+        Limits::describe(),
         Quotas::describe(),
         Audit::describe(),
         Sessions::describe(),

@@ -157,9 +157,9 @@ impl Reader<'_> {
             return default;
         };
         let place = self.place(key, &value);
-        let parsed = match value.into_string() {
-            Ok(text) => T::parse(&text),
-            Err(_) => Err("must be a single value".to_owned()),
+        let parsed = match written(value, T::IS_LIST) {
+            Some(text) => T::parse(&text),
+            None => Err("must be a single value".to_owned()),
         };
         parsed.unwrap_or_else(|message| {
             self.source.findings.push(Finding::error(place, message));
@@ -188,6 +188,17 @@ impl Reader<'_> {
             (false, Some(file)) => format!("{section}.{key} in {file}"),
             (false, None) => format!("{section}.{key}"),
         }
+    }
+}
+
+/// A value as one text. A list means its values with commas between them, as in the environment.
+fn written(value: Value, may_be_list: bool) -> Option<String> {
+    match value.kind {
+        ValueKind::Array(values) if may_be_list => {
+            let texts = values.into_iter().map(|value| written(value, false));
+            Some(texts.collect::<Option<Vec<String>>>()?.join(","))
+        }
+        _ => value.into_string().ok(),
     }
 }
 

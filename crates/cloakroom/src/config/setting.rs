@@ -13,6 +13,9 @@ use super::finding::Finding;
 ///
 /// A refusal names the rule and never the value: the value may be a misplaced secret.
 pub(super) trait Setting: Sized {
+    /// Whether it can also be written as a list.
+    const IS_LIST: bool = false;
+
     fn kind() -> String;
     fn parse(text: &str) -> Result<Self, String>;
     /// The value as an operator would write it, if there is one to show.

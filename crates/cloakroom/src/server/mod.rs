@@ -31,8 +31,8 @@ use tokio_rustls::rustls::{self, ServerConfig, crypto::aws_lc_rs, version};
 use tower::Service as _;
 
 use self::strict_heads::StrictHeads;
-use crate::api::{ApiError, PeerAddr};
-use crate::config::{Config, Http};
+use crate::api::{ApiError, ClientAddr};
+use crate::config::{Config, Http, Networks};
 
 /// Operators and their probes are few.
 const ADMIN_CONNECTIONS_MAX: usize = 64;
@@ -113,6 +113,7 @@ impl Server {
             tls,
             protocols,
             patience: settings.header_timeout,
+            trusted_proxies: settings.trusted_proxies.clone(),
         });
         let draining = GracefulShutdown::new();
         let mut connections = JoinSet::new();
@@ -169,6 +170,7 @@ struct Door {
     tls: Option<TlsAcceptor>,
     protocols: auto::Builder<TokioExecutor>,
     patience: Duration,
+    trusted_proxies: Networks,
 }
 
 impl Door {
@@ -184,16 +186,18 @@ impl Door {
         }
     }
 
-    async fn serve<I>(&self, io: I, peer: SocketAddr, watcher: Watcher)
+    async fn serve<I>(self: Arc<Self>, io: I, peer: SocketAddr, watcher: Watcher)
     where
         I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let has_asked = Arc::new(AtomicBool::new(false));
         let service = {
-            let (app, has_asked) = (self.app.clone(), Arc::clone(&has_asked));
-            service_fn(move |request| {
+            let (door, has_asked) = (Arc::clone(&self), Arc::clone(&has_asked));
+            service_fn(move |request: Request<Incoming>| {
                 has_asked.store(true, Ordering::Relaxed);
-                answer(app.clone(), request, peer)
+                let trusted = &door.trusted_proxies;
+                let client = ClientAddr::find(peer.ip(), request.headers(), trusted);
+                answer(door.app.clone(), request, client)
             })
         };
         let connection = self
@@ -221,7 +225,7 @@ impl Door {
 async fn answer(
     mut app: Router,
     mut request: Request<Incoming>,
-    peer: SocketAddr,
+    client: ClientAddr,
 ) -> Result<Response<Body>, Infallible> {
     let coding = transfer_coding(request.headers());
     if coding == TransferCoding::Unknown {
@@ -231,7 +235,7 @@ async fn answer(
         return Ok(refusal);
     }
 
-    request.extensions_mut().insert(PeerAddr(peer));
+    request.extensions_mut().insert(client);
     let mut response = app.call(request).await?;
     if coding == TransferCoding::Chunked {
         close_after(&mut response);

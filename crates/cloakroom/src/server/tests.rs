@@ -343,7 +343,7 @@ impl Node {
             }
         };
         let peer = async |request: Request| {
-            let PeerAddr(peer) = *request.extensions().get().unwrap();
+            let ClientAddr(peer) = *request.extensions().get().unwrap();
             peer.to_string()
         };
         let app = Router::new()
