@@ -21,7 +21,7 @@ use self::connection::Connector;
 pub use self::connection::{Connection, connect_once};
 pub use self::lease::hold_lease;
 pub use self::migrations::{MIGRATIONS, Migration, applied, check, grant, migrate};
-pub use self::redis::{Away, Persistence, Redis};
+pub use self::redis::{Away, Persistence, Redis, Script};
 pub use self::server::{Session, clock_skew, session, settings};
 pub use self::statement::Statement;
 pub(crate) use self::statement::statements;

@@ -1,31 +1,50 @@
-//! One shared connection to Redis, which may be away: every question ends in time.
+//! One shared connection to Redis, which may be away: no request waits for it then.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, FromRedisValue, Pipeline, RedisError, TlsCertificates, pipe,
+    AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, Pipeline, RedisError,
+    ServerErrorKind, TlsCertificates, cmd, pipe,
 };
-use tokio::time::{Instant, timeout};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
 
 use super::Error;
 use crate::config;
 
-/// How long a request waits for Redis, connecting included.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long a request listens at a time, and how often in a row it hears nothing until Redis counts as
+/// away: 100 ms together. In small steps, so that a process that was itself held up hears before it judges.
+const LISTENING: Duration = Duration::from_millis(20);
+const SILENCES_UNTIL_AWAY: u32 = 5;
+/// How long a request waits for a Redis that answers others. It is slow then, and not away.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// How long jobs and examinations wait, so that a slow handshake succeeds at all.
 const PATIENCE_OF_JOBS: Duration = Duration::from_secs(2);
-/// How long requests do not even try once Redis has failed to answer twice.
-const REST: Duration = Duration::from_millis(500);
-/// One failure may be a connection that went stale; the second is an outage.
-const FAILURES_UNTIL_REST: u32 = 2;
 
 /// A Redis that nodes share. It holds nothing that may not be lost.
+///
+/// It is away once it has been silent for too long, or refuses connections. From then on no request
+/// asks or waits, until a job has heard from it again.
 pub struct Redis {
     client: Client,
-    connection: tokio::sync::Mutex<Option<MultiplexedConnection>>,
-    health: Mutex<Health>,
+    connection: Mutex<Option<MultiplexedConnection>>,
+    /// Held by who connects; the others wait for the same connection.
+    connecting: tokio::sync::Mutex<()>,
+    /// How often anything was heard from it.
+    heard: AtomicU64,
+    is_away: watch::Sender<bool>,
+    /// Told once: a server that refuses a question goes on refusing it.
+    has_told_refusal: AtomicBool,
+}
+
+/// A script with the digest under which the server knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Script {
+    pub text: &'static str,
+    pub sha1: &'static str,
 }
 
 /// Redis gave no usable answer in time.
@@ -44,12 +63,6 @@ pub enum Persistence {
 
 /// A setting of the server as it tells it: name and value.
 type NamedSetting = (String, String);
-
-#[derive(Default)]
-struct Health {
-    failures: u32,
-    rests_until: Option<Instant>,
-}
 
 impl Redis {
     /// Takes the address, if there is one; the connection is made when it is first needed.
@@ -74,24 +87,48 @@ impl Redis {
         };
         Ok(Some(Self {
             client,
-            connection: tokio::sync::Mutex::default(),
-            health: Mutex::default(),
+            connection: Mutex::default(),
+            connecting: tokio::sync::Mutex::default(),
+            heard: AtomicU64::new(0),
+            is_away: watch::Sender::new(false),
+            has_told_refusal: AtomicBool::new(false),
         }))
     }
 
-    /// Asks on behalf of a request: briefly, and not at all while Redis is known to be away.
+    /// Whether requests do without it for now.
+    pub fn is_away(&self) -> bool {
+        *self.is_away.borrow()
+    }
+
+    /// Asks on behalf of a request: not at all while Redis is away, and no longer than until it is.
     ///
     /// A question may be asked twice, when the connection turns out to be stale.
     pub async fn ask<T: FromRedisValue>(&self, question: &Pipeline) -> Result<T, Away> {
-        if self.is_resting() {
-            return Err(Away);
-        }
-        self.ask_within(PATIENCE, question).await
+        self.ask_briefly(Question::Commands(question)).await
     }
 
-    /// Asks on behalf of a job, which has time.
+    /// Runs a script on behalf of a request, as [`Self::ask`] does.
+    pub async fn run<T: FromRedisValue>(
+        &self,
+        script: Script,
+        keys: &[&str],
+        arguments: &[u64],
+    ) -> Result<T, Away> {
+        let question = Question::Script {
+            script,
+            keys,
+            arguments,
+        };
+        self.ask_briefly(question).await
+    }
+
+    /// Asks on behalf of a job, which has time, and finds out whether an absent Redis is back.
     pub async fn ask_patiently<T: FromRedisValue>(&self, question: &Pipeline) -> Result<T, Away> {
-        self.ask_within(PATIENCE_OF_JOBS, question).await
+        let question = Question::Commands(question);
+        match timeout(PATIENCE_OF_JOBS, self.send(question)).await {
+            Ok(answer) => self.judge(answer),
+            Err(_) => Err(self.lose("redis_silent")),
+        }
     }
 
     /// Whether the server writes to disk, as far as it lets us know.
@@ -111,44 +148,53 @@ impl Redis {
         )
     }
 
-    async fn ask_within<T: FromRedisValue>(
-        &self,
-        patience: Duration,
-        question: &Pipeline,
-    ) -> Result<T, Away> {
-        let kind = match timeout(patience, self.send(question)).await {
-            Ok(Ok(value)) => {
-                self.note_answer();
-                return Ok(value);
-            }
-            Ok(Err(error)) if is_lost(&error) => "redis_unreachable",
-            Ok(Err(_)) => "redis_refused",
-            Err(_) => "redis_silent",
-        };
-        // Whoever holds the lock is connecting anew already.
-        if let Ok(mut connection) = self.connection.try_lock() {
-            *connection = None;
+    async fn ask_briefly<T: FromRedisValue>(&self, question: Question<'_>) -> Result<T, Away> {
+        let mut is_away = self.is_away.subscribe();
+        if *is_away.borrow_and_update() {
+            return Err(Away);
         }
-        self.note_failure(kind);
-        Err(Away)
+        tokio::select! {
+            biased;
+            answer = self.send(question) => self.judge(answer),
+            // Somebody else has waited long enough for all.
+            _ = is_away.changed() => Err(Away),
+            () = self.silence() => Err(self.lose("redis_silent")),
+            () = sleep(PATIENCE) => Err(Away),
+        }
     }
 
-    async fn send<T: FromRedisValue>(&self, question: &Pipeline) -> Result<T, RedisError> {
-        let (mut connection, is_new) = self.connection().await?;
-        let answer = question.query_async(&mut connection).await;
+    /// Ends when nothing has been heard for too long.
+    async fn silence(&self) {
+        let mut heard = self.heard.load(Ordering::Relaxed);
+        let mut silences = 0;
+        while silences < SILENCES_UNTIL_AWAY {
+            sleep(LISTENING).await;
+            let now = self.heard.load(Ordering::Relaxed);
+            silences = if now == heard { silences + 1 } else { 0 };
+            heard = now;
+        }
+    }
+
+    async fn send<T: FromRedisValue>(&self, question: Question<'_>) -> Result<T, RedisError> {
+        let (connection, is_new) = self.connection().await?;
+        let answer = question.put_to(connection).await;
         if is_new || !answer.as_ref().is_err_and(is_lost) {
             return answer;
         }
-        *self.connection.lock().await = None;
-        let (mut connection, _) = self.connection().await?;
-        question.query_async(&mut connection).await
+        *lock(&self.connection) = None;
+        let (connection, _) = self.connection().await?;
+        question.put_to(connection).await
     }
 
     /// The shared connection, and whether it was made just now.
     async fn connection(&self) -> Result<(MultiplexedConnection, bool), RedisError> {
-        let mut shared = self.connection.lock().await;
-        if let Some(connection) = &*shared {
-            return Ok((connection.clone(), false));
+        let shared = || lock(&self.connection).clone();
+        if let Some(connection) = shared() {
+            return Ok((connection, false));
+        }
+        let _turn = self.connecting.lock().await;
+        if let Some(connection) = shared() {
+            return Ok((connection, true));
         }
         // Whoever asks has a limit of their own.
         let unlimited = AsyncConnectionConfig::new()
@@ -158,39 +204,100 @@ impl Redis {
             .client
             .get_multiplexed_async_connection_with_config(&unlimited)
             .await?;
-        *shared = Some(connection.clone());
+        *lock(&self.connection) = Some(connection.clone());
         Ok((connection, true))
     }
 
-    fn is_resting(&self) -> bool {
-        let health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        health.rests_until.is_some_and(|end| Instant::now() < end)
+    /// What an answer says about the server: a refusal is one, too.
+    fn judge<T>(&self, answer: Result<T, RedisError>) -> Result<T, Away> {
+        match answer {
+            Ok(value) => {
+                self.hear();
+                Ok(value)
+            }
+            Err(error) if is_lost(&error) => Err(self.lose("redis_unreachable")),
+            Err(_) => {
+                self.hear();
+                if !self.has_told_refusal.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(
+                        error.kind = "redis_refused",
+                        "Redis refuses a command; its user may lack a right"
+                    );
+                }
+                Err(Away)
+            }
+        }
     }
 
-    fn note_answer(&self) {
-        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        if health.failures >= FAILURES_UNTIL_REST {
+    fn hear(&self) {
+        let is_first = self.heard.fetch_add(1, Ordering::Relaxed) == 0;
+        let is_back = self.is_away.send_if_modified(std::mem::take);
+        if is_first || is_back {
+            metrics::gauge!("redis_up").set(1.0);
+        }
+        if is_back {
             tracing::info!("Redis answers again");
         }
-        *health = Health::default();
-        metrics::gauge!("redis_up").set(1.0);
     }
 
-    /// An outage is told once, when it begins.
-    fn note_failure(&self, kind: &'static str) {
-        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        health.failures = health.failures.saturating_add(1);
-        if health.failures == FAILURES_UNTIL_REST {
+    /// An absence is told once, when it begins.
+    fn lose(&self, kind: &'static str) -> Away {
+        *lock(&self.connection) = None;
+        let is_news = |is_away: &mut bool| !std::mem::replace(is_away, true);
+        if self.is_away.send_if_modified(is_news) {
+            metrics::gauge!("redis_up").set(0.0);
             tracing::warn!(
                 error.kind = kind,
                 "Redis is away; what nodes share through it has to wait"
             );
         }
-        if health.failures >= FAILURES_UNTIL_REST {
-            health.rests_until = Some(Instant::now() + REST);
-            metrics::gauge!("redis_up").set(0.0);
+        Away
+    }
+}
+
+/// What one round trip asks for.
+#[derive(Clone, Copy)]
+enum Question<'a> {
+    Commands(&'a Pipeline),
+    Script {
+        script: Script,
+        keys: &'a [&'a str],
+        arguments: &'a [u64],
+    },
+}
+
+impl Question<'_> {
+    async fn put_to<T: FromRedisValue>(
+        self,
+        mut connection: MultiplexedConnection,
+    ) -> Result<T, RedisError> {
+        let (script, keys, arguments) = match self {
+            Self::Commands(commands) => return commands.query_async(&mut connection).await,
+            Self::Script {
+                script,
+                keys,
+                arguments,
+            } => (script, keys, arguments),
+        };
+        let call = |command: &str, script: &str| {
+            let mut call = cmd(command);
+            call.arg(script).arg(keys.len()).arg(keys).arg(arguments);
+            call
+        };
+        let known = call("EVALSHA", script.sha1);
+        match known.query_async(&mut connection).await {
+            // A server that has restarted since is told the text once more.
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                let whole = call("EVAL", script.text);
+                whole.query_async(&mut connection).await
+            }
+            answer => answer,
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether the connection, rather than the server's answer, is the trouble.

@@ -109,6 +109,11 @@ impl TestRedis {
         tokio::task::spawn_blocking(stop).await.unwrap();
     }
 
+    /// Ends it without a word to anyone.
+    pub(crate) fn kill_at_once(&self) {
+        signal(self.redis.pid(), "KILL");
+    }
+
     /// Keeps connections open and answers nobody, until the value is dropped.
     pub(crate) fn stand_still(&self) -> StandingStill {
         let pid = self.redis.pid();
