@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use cloakroom::config::{self, Config};
+use cloakroom::rate_limits::Table;
 
 #[derive(Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -33,6 +34,10 @@ fn check(path: Option<&Path>) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
+    if let Err(error) = Table::load(&config.limits) {
+        say!("{error}");
+        return Ok(ExitCode::FAILURE);
+    }
     for finding in config.check() {
         say!("warning: {finding}");
     }

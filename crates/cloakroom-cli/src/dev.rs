@@ -35,6 +35,9 @@ pub(crate) struct DevArguments {
     /// What the tenant is called
     #[arg(long, value_name = "NAME", default_value = "Development")]
     tenant_name: String,
+    /// Limit the rate of requests, as a node in service does
+    #[arg(long)]
+    limits: bool,
     /// Print one JSON line when ready, for programs
     #[arg(long)]
     json: bool,
@@ -69,6 +72,8 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
         }
     };
     let mut config = configuration(folder.path(), listen, database_url)?;
+    // A test suite asks for more in a second than a test tenant may in ten.
+    config.limits.enabled = arguments.limits;
     let telemetry = telemetry::start(&config)?;
     let listeners = Listeners::bind(&config).await?;
     let base_url = format!("http://{}", listeners.api_address());
@@ -96,7 +101,7 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
             management: make_key(&vault, &tenant, ApplicationKind::Management).await?,
         },
     };
-    announce(&ready, arguments.json)?;
+    announce(&ready, arguments.limits, arguments.json)?;
     listeners.run(vault, telemetry, stop).await?;
     if let Some(postgres) = postgres {
         tokio::task::spawn_blocking(move || postgres.stop()).await??;
@@ -201,7 +206,7 @@ fn reveal_on_reading() -> anyhow::Result<Vec<AccessRule>> {
     }])
 }
 
-fn announce(ready: &Ready, json: bool) -> anyhow::Result<()> {
+fn announce(ready: &Ready, limits: bool, json: bool) -> anyhow::Result<()> {
     if json {
         say!("{}", serde_json::to_string(ready)?);
         return Ok(());
@@ -213,12 +218,17 @@ fn announce(ready: &Ready, json: bool) -> anyhow::Result<()> {
         keys,
     } = ready;
     let id = ids::new_uuid();
+    let limits = match limits {
+        true => "on, 50 requests in 10 seconds for each key  (`cloakroom limits show` explains)",
+        false => "off  (`cloakroom dev --limits` turns them on)",
+    };
     say!(
         "\
 Cloakroom is running for development. All of it is gone when it stops (Ctrl-C).
 
   base URL        {base_url}
   admin           {admin_url}  (/healthz, /readyz, /metrics)
+  rate limits     {limits}
   tenant          {tenant_id}
   private key     {private}
   public key      {public}

@@ -73,7 +73,7 @@ fn tell_when(changes: &[String]) {
 
 fn shown(quotas: &Quotas) -> [(&'static str, String); 6] {
     [
-        ("rate_limit", quotas.rate_limit.name().to_owned()),
+        ("rate_limit", quotas.rate_limit.to_string()),
         ("log_retention", time(quotas.log_retention)),
         ("tokenize_limit", quotas.tokenize_limit.to_string()),
         ("detokenize_limit", quotas.detokenize_limit.to_string()),

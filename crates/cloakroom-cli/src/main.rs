@@ -19,6 +19,7 @@ mod manage;
 mod members;
 mod migrate;
 mod node;
+mod rate_limits;
 mod serve;
 
 use std::path::PathBuf;
@@ -76,6 +77,9 @@ enum Command {
     /// Examine the record of what was done
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// Explain which limits on the rate of requests there are
+    #[command(subcommand)]
+    Limits(rate_limits::LimitsCommand),
     /// Print the description of the API (OpenAPI 3.1)
     Openapi,
     /// Print what every route needs and every permission opens, as Markdown
@@ -127,6 +131,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Bins(command) => runtime()?.block_on(bins::run(load()?, command))?,
         Command::Audit(command) => return runtime()?.block_on(audit::run(load()?, command)),
+        Command::Limits(command) => runtime()?.block_on(rate_limits::run(load()?, command))?,
         Command::Openapi => say!("{}", cloakroom::router::document_text().as_str().trim_end()),
         Command::Permissions => say!("{}", cloakroom::doors::reference().trim_end()),
     }

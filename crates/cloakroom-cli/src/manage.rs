@@ -125,6 +125,16 @@ pub(crate) enum AppType {
     Management,
 }
 
+impl AppType {
+    pub(crate) fn kind(self) -> ApplicationKind {
+        match self {
+            Self::Private => ApplicationKind::Private,
+            Self::Public => ApplicationKind::Public,
+            Self::Management => ApplicationKind::Management,
+        }
+    }
+}
+
 #[derive(Subcommand)]
 pub(crate) enum KeyCommand {
     /// Make a key; it is shown once
@@ -248,11 +258,7 @@ pub(crate) async fn app(config: Config, command: AppCommand) -> anyhow::Result<(
 
 async fn create_app(config: Config, create: AppCreate) -> anyhow::Result<()> {
     let (vault, tenant) = open_for(config, create.tenant).await?;
-    let kind = match create.kind {
-        AppType::Private => ApplicationKind::Private,
-        AppType::Public => ApplicationKind::Public,
-        AppType::Management => ApplicationKind::Management,
-    };
+    let kind = create.kind.kind();
     let grants = Grants {
         permissions: parse_permissions(create.permissions.iter().map(String::as_str))?,
         rules: parse_rules(&create.rules)?,

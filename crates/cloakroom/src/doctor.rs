@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::config::{Config, Environment};
-use crate::storage::{self, Connection, Persistence, Redis};
+use crate::storage::{self, Connection, Db, Persistence, Redis};
 use crate::vault::{self, Vault};
-use crate::{access, config, keys};
+use crate::{access, config, keys, rate_limits};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +46,7 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
             findings.push(examine_clock(&connection).await);
             findings.push(examine_migrations(&connection).await);
             findings.extend(examine_keys(config).await);
+            findings.push(examine_limits(config).await);
         }
         Err(error) => findings.push(Finding::new(Verdict::Bad, "database", error.to_string())),
     }
@@ -286,6 +287,31 @@ async fn look_inside(config: &Config) -> Result<(access::Examined, keys::Examine
     let environment = vault.keys.environment();
     let keys = keys::examine(&vault.db, root, environment, &rows.tenants).await?;
     Ok((rows, keys))
+}
+
+/// Nodes share their counters through Redis; without it, each has its share of every limit.
+async fn examine_limits(config: &Config) -> Finding {
+    let finding = |verdict, what: String| Finding::new(verdict, "limits", what);
+    let table = match rate_limits::Table::load(&config.limits) {
+        Ok(table) => table,
+        Err(error) => return finding(Verdict::Bad, error.to_string()),
+    };
+    if !config.limits.enabled {
+        let what = "limits.enabled is false: nothing limits the rate of requests";
+        return finding(Verdict::Warning, what.to_owned());
+    }
+    let nodes = async { rate_limits::count_nodes(&Db::open(&config.database)?).await };
+    match nodes.await {
+        Ok(nodes) if nodes > 1 && config.redis.url.is_none() => {
+            let what = format!(
+                "{nodes} nodes run without redis.url: each admits a share of every limit by itself, so a \
+                 client that meets one node alone gets less than the limit"
+            );
+            finding(Verdict::Warning, what)
+        }
+        Ok(_) => finding(Verdict::Good, format!("{} limits hold", table.rows.len())),
+        Err(error) => finding(Verdict::Bad, error.to_string()),
+    }
 }
 
 /// Redis holds the wrapped keys of security codes, which must not outlive their time on a disk.

@@ -10,8 +10,8 @@ use crate::admin::Readiness;
 use crate::storage::{self, Connection};
 use crate::vault::Vault;
 use crate::{
-    applications, audit, bins, client_encryption, idempotency, ids, security_codes, sessions,
-    tenants, token_intents, tokens,
+    applications, audit, bins, client_encryption, idempotency, ids, rate_limits, security_codes,
+    sessions, tenants, token_intents, tokens,
 };
 
 /// What must be right before this node takes requests.
@@ -21,6 +21,8 @@ const WATCH_PERIOD: Duration = Duration::from_secs(5);
 const TEND_PERIOD: Duration = Duration::from_secs(1);
 /// Days are removed long before their place is needed again, so an hour more or less is nothing.
 const RETAIN_PERIOD: Duration = Duration::from_secs(60 * 60);
+/// Several times within the time after which a silent node counts as gone.
+const TELL_PERIOD: Duration = Duration::from_secs(2);
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
 /// Longer than the period, so that the node that sweeps goes on; another takes over when it dies.
 const SWEEP_LEASE: Duration = Duration::from_secs(60);
@@ -40,6 +42,7 @@ pub fn start(vault: &Vault, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(sweep(vault.clone()));
     jobs.spawn(tend_audit(vault.clone()));
     jobs.spawn(retain_logs(vault.clone()));
+    jobs.spawn(tell_node(vault.clone()));
     jobs.spawn(refresh_bins(vault.clone(), readiness.clone()));
     jobs
 }
@@ -79,6 +82,16 @@ async fn tend_security_codes(vault: Vault) {
     loop {
         ticks.tick().await;
         security_codes::tend(&vault).await;
+    }
+}
+
+/// Tells the other nodes of this one, and learns how many share a limit when Redis is away.
+async fn tell_node(vault: Vault) {
+    let mut ticks = every(TELL_PERIOD);
+    loop {
+        ticks.tick().await;
+        // The last known number holds until the next attempt; the database check tells of the trouble.
+        let _next_time = rate_limits::tell_node(&vault).await;
     }
 }
 

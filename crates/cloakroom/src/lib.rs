@@ -38,6 +38,7 @@ pub mod audit;
 
 pub mod access;
 pub mod idempotency;
+pub mod rate_limits;
 
 pub mod keys;
 
@@ -59,6 +60,7 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         audit::STATEMENTS,
         access::STATEMENTS,
         idempotency::STATEMENTS,
+        rate_limits::STATEMENTS,
         applications::STATEMENTS,
         members::STATEMENTS,
         sessions::STATEMENTS,

@@ -17,8 +17,9 @@ use crate::api::{ApiError, receive_body};
 use crate::openapi::DocumentText;
 use crate::vault::Vault;
 use crate::{
-    applications, audit, client_encryption, enrichments, idempotency, members, openapi, reports,
-    sessions, telemetry, tenants, token_documents, token_intents, token_queries, tokens,
+    applications, audit, client_encryption, enrichments, idempotency, members, openapi,
+    rate_limits, reports, sessions, telemetry, tenants, token_documents, token_intents,
+    token_queries, tokens,
 };
 
 /// Routes that anyone may ask.
@@ -54,12 +55,23 @@ pub fn document_text() -> DocumentText {
 
 /// The API, ready to be served.
 pub fn api(vault: Vault) -> axum::Router {
-    // The last one stands outermost.
+    let once = from_fn_with_state(vault.clone(), idempotency::answer_once);
+    let turnstile = from_fn_with_state(vault.clone(), rate_limits::gate::take_turns);
+    let receive = from_fn_with_state(vault.clone(), receive_body);
+    let count = from_fn_with_state(vault.clone(), rate_limits::gate::count);
+    let gate = from_fn_with_state(vault.clone(), gate::require_key);
+    let guard = from_fn_with_state(vault.clone(), rate_limits::gate::guard_addresses);
+    // The last layer is the first that a request meets.
     let keyed = keyed_routes()
-        .route_layer(from_fn_with_state(vault.clone(), idempotency::answer_once))
-        .route_layer(from_fn_with_state(vault.clone(), receive_body))
-        .route_layer(from_fn_with_state(vault.clone(), gate::require_key));
-    let (routes, _) = open_routes().merge(keyed).split_for_parts();
+        .route_layer(once)
+        .route_layer(turnstile)
+        .route_layer(receive)
+        .route_layer(count.clone())
+        .route_layer(gate);
+    let (routes, _) = open_routes()
+        .route_layer(count)
+        .merge(keyed)
+        .split_for_parts();
     let routes = routes
         .fallback(async || ApiError::not_found("There is no such path."))
         .method_not_allowed_fallback(async || ApiError::method_not_allowed())
@@ -72,6 +84,7 @@ pub fn api(vault: Vault) -> axum::Router {
             .fallback(async || ApiError::not_found("There is no such path.")),
     };
     let recorded = prefixed
+        .layer(guard)
         .layer(CatchPanicLayer::custom(|_| panic_answer()))
         .layer(cors())
         .layer(telemetry::Record);
@@ -102,9 +115,14 @@ fn cors() -> CorsLayer {
             Method::OPTIONS,
         ])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([
-            HeaderName::from_static("bt-trace-id"),
-            header::LOCATION,
-            header::RETRY_AFTER,
-        ])
+        .expose_headers(exposed_headers())
+}
+
+fn exposed_headers() -> Vec<HeaderName> {
+    let own = [
+        HeaderName::from_static("bt-trace-id"),
+        header::LOCATION,
+        header::RETRY_AFTER,
+    ];
+    own.into_iter().chain(rate_limits::HEADERS).collect()
 }

@@ -12,10 +12,11 @@ use crate::bins::Bins;
 use crate::config::Config;
 use crate::containers::ContainerNumbers;
 use crate::keys::{Keyring, RootKey};
+use crate::rate_limits::RateLimits;
 use crate::security_codes::SecurityCodes;
 use crate::storage::{self, Db, Redis};
 use crate::tokens::Turns;
-use crate::{access, keys};
+use crate::{access, keys, rate_limits};
 
 /// A shared handle to a running vault.
 #[derive(Clone)]
@@ -30,6 +31,7 @@ pub struct Parts {
     pub keys: Keyring,
     pub audit: Audit,
     pub authenticator: Authenticator,
+    pub rate_limits: RateLimits,
     pub container_numbers: ContainerNumbers,
     pub bins: Bins,
     pub security_codes: SecurityCodes,
@@ -52,6 +54,8 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Access(#[from] access::Error),
+    #[error(transparent)]
+    RateLimits(#[from] rate_limits::Error),
 }
 
 impl Vault {
@@ -77,6 +81,7 @@ impl Vault {
         Ok(Self(Arc::new(Parts {
             audit: Audit::start(&config, &db, keys.audit()),
             authenticator: Authenticator::new(&config.access),
+            rate_limits: RateLimits::open(&config)?,
             container_numbers: ContainerNumbers::default(),
             bins: Bins::default(),
             security_codes: SecurityCodes::default(),

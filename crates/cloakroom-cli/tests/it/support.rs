@@ -71,10 +71,14 @@ impl Deployment {
         self.folder.path().join(name)
     }
 
-    /// Writes the configuration file, with these lines added.
+    /// Writes the configuration file, with these lines added. Limits are off unless they are about them.
     pub(crate) fn configure(&self, more: &str) {
+        let limits = match more.contains("[limits]") {
+            true => "",
+            false => "[limits]\nenabled = false\n",
+        };
         let text = format!(
-            "{more}\n[http]\nlisten = \"127.0.0.1:0\"\n{}\n[admin]\nlisten = \"127.0.0.1:0\"\n\
+            "{more}\n{limits}[http]\nlisten = \"127.0.0.1:0\"\n{}\n[admin]\nlisten = \"127.0.0.1:0\"\n\
              [database]\nurl = \"{}\"\n[root_key]\nfile = \"{}\"\n",
             self.tls(),
             self.postgres.url(),

@@ -73,7 +73,7 @@ fn quotas_and_settings_are_shown_and_changed() {
         (quota(&["tokenize=5"]), "tokenize is no quota"),
         (quota(&["tokenize_limit=0"]), "must be from 1 to 1000"),
         (quota(&["cvc_retention=90"]), "must be a time, such as"),
-        (quota(&["rate_limit=fast"]), "`default` or `unlimited`"),
+        (quota(&["rate_limit=fast"]), "a factor from `1x` to `100x`"),
         (setting(&["deduplicate=true"]), "is no setting"),
         (setting(&["deduplicate_tokens=yes"]), "`true` or `false`"),
     ] {

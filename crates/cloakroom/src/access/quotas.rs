@@ -1,12 +1,13 @@
 //! How much a tenant may use: its own quotas, over those of the deployment.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::Error;
@@ -16,21 +17,66 @@ use crate::config::{self, Config};
 const SECONDS: &str = "must be a whole number of seconds";
 const TOKENS: &str = "must be a whole number";
 
-/// Which table of rate limits holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// How the table of rate limits holds for a tenant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateLimit {
     #[default]
     Default,
     Unlimited,
+    /// So many times as much: `5x`.
+    Times(u64),
 }
 
 impl RateLimit {
-    pub fn name(self) -> &'static str {
+    const TIMES: RangeInclusive<u64> = 1..=100;
+    const RULE: &str = "must be `default`, `unlimited` or a factor from `1x` to `100x`";
+
+    /// What a limit is for this tenant.
+    pub fn applied_to(self, requests: u64) -> u64 {
         match self {
-            Self::Default => "default",
-            Self::Unlimited => "unlimited",
+            Self::Default | Self::Unlimited => requests,
+            Self::Times(factor) => requests.saturating_mul(factor),
         }
+    }
+}
+
+impl Display for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Unlimited => f.write_str("unlimited"),
+            Self::Times(factor) => write!(f, "{factor}x"),
+        }
+    }
+}
+
+impl FromStr for RateLimit {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "default" => Ok(Self::Default),
+            "unlimited" => Ok(Self::Unlimited),
+            _ => text
+                .strip_suffix('x')
+                .and_then(|factor| factor.parse().ok())
+                .filter(|factor| Self::TIMES.contains(factor))
+                .map(Self::Times)
+                .ok_or(Self::RULE),
+        }
+    }
+}
+
+impl Serialize for RateLimit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RateLimit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
     }
 }
 
@@ -86,10 +132,7 @@ impl TenantQuotas {
     pub fn set(&mut self, name: &str, value: &Value) -> Result<(), Error> {
         let mut changed = self.clone();
         match name {
-            "rate_limit" => {
-                let rule = "must be `default` or `unlimited`";
-                changed.rate_limit = read(name, value, rule)?;
-            }
+            "rate_limit" => changed.rate_limit = read(name, value, RateLimit::RULE)?,
             "log_retention" => changed.log_retention = read(name, value, SECONDS)?,
             "tokenize_limit" => changed.tokenize_limit = read(name, value, TOKENS)?,
             "detokenize_limit" => changed.detokenize_limit = read(name, value, TOKENS)?,
@@ -195,6 +238,12 @@ mod tests {
         let cases = [
             ("rate_limit", json!("unlimited"), true),
             ("rate_limit", json!("none"), false),
+            ("rate_limit", json!("5x"), true),
+            ("rate_limit", json!("100x"), true),
+            ("rate_limit", json!("0x"), false),
+            ("rate_limit", json!("101x"), false),
+            ("rate_limit", json!("1.5x"), false),
+            ("rate_limit", json!("x"), false),
             ("rate_limit", json!(1), false),
             ("log_retention", json!(3_600), true),
             ("log_retention", json!(3_599), false),

@@ -15,6 +15,8 @@ pub enum TenantKind {
 }
 
 impl TenantKind {
+    pub const ALL: [Self; 2] = [Self::Test, Self::Production];
+
     pub fn from_number(number: i16) -> Option<Self> {
         match number {
             1 => Some(Self::Test),

@@ -108,6 +108,13 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
+    /// 429: too many requests; trying again makes sense after these seconds.
+    pub fn rate_limited(detail: impl Into<Cow<'static, str>>, retry_after_seconds: u32) -> Self {
+        let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail);
+        error.retry_after_seconds = Some(retry_after_seconds);
+        error
+    }
+
     /// 422: understood, and not possible in the present state.
     pub fn unprocessable(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", detail)

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::section::{Description, Row, environment_name};
 use super::{
-    Access, Admin, Audit, Database, Deprecated, Http, Idempotency, Limits, Log, Quotas, Redis, RootKey,
-    SecurityCodes, Sessions, Telemetry, Vault,
+    Access, Admin, Audit, Database, Deprecated, Http, Idempotency, Limits, Log, Quotas, Redis,
+    RootKey, SecurityCodes, Sessions, Telemetry, Vault,
 };
 
 pub(super) fn sections() -> [Description; 16] {

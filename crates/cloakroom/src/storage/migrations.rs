@@ -71,6 +71,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "replies",
         sql: include_str!("../../../../migrations/0012_replies.sql"),
     },
+    Migration {
+        number: 13,
+        name: "nodes",
+        sql: include_str!("../../../../migrations/0013_nodes.sql"),
+    },
 ];
 
 /// Migrations are found by number alone: an applied one is never edited.

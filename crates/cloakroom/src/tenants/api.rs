@@ -357,7 +357,7 @@ impl<'a> TenantBody<'a> {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes what is read by name")]
 struct QuotaChangeBody {
-    /// `default` or `unlimited`.
+    /// `default`, `unlimited`, or a factor from `1x` to `100x`.
     rate_limit: Option<String>,
     #[schema(minimum = 3600, maximum = 7948800)]
     log_retention: Option<u64>,
@@ -374,8 +374,9 @@ struct QuotaChangeBody {
 /// What a tenant may use. Times are in seconds.
 #[derive(Serialize, ToSchema)]
 struct QuotasBody {
-    /// Which table of rate limits holds: `default` or `unlimited`.
-    rate_limit: &'static str,
+    /// How the table of rate limits holds: `default`, `unlimited`, or so many times as much, such as
+    /// `5x`.
+    rate_limit: String,
     /// How long the log shows what happened.
     log_retention: u64,
     /// Tokens that one request to tokenize may create.
@@ -391,7 +392,7 @@ struct QuotasBody {
 impl QuotasBody {
     fn new(quotas: &Quotas) -> Self {
         Self {
-            rate_limit: quotas.rate_limit.name(),
+            rate_limit: quotas.rate_limit.to_string(),
             log_retention: quotas.log_retention.as_secs(),
             tokenize_limit: quotas.tokenize_limit,
             detokenize_limit: quotas.detokenize_limit,

@@ -27,6 +27,7 @@ mod keys;
 mod lists;
 mod logs;
 mod members;
+mod rate_limits;
 mod searches;
 mod security_codes;
 mod sessions;

@@ -76,6 +76,8 @@ async fn statements_that_keep_tenants_apart_name_the_tenant() {
         "keys::insert_system_key",
         "keys::list_system_keys",
         "access::find_session",
+        "rate_limits::tell_node",
+        "rate_limits::count_nodes",
         "sessions::insert",
         "sessions::sweep",
         "token_intents::sweep",

@@ -165,6 +165,8 @@ fn configuration(folder: &TempDir, database: &TestDatabase) -> Config {
     config.database.url = Some(Secret::new(&database.url));
     config.database.max_connections = 8;
     config.root_key.file = Some(folder.path().join("root.key"));
+    // Most tests ask for more than a test tenant may; those about limits switch them on.
+    config.limits.enabled = false;
     config
 }
 

@@ -1,0 +1,135 @@
+//! What requests pass because there may be too many of them.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::admit::{admit, refuse_known};
+use super::asked::{Asked, AskedKey, is_legacy};
+use super::turnstile::Busy;
+use super::verdict::Verdict;
+use crate::access::gate::offered_key;
+use crate::api::{ApiError, ClientAddr};
+use crate::caller::Caller;
+use crate::vault::Vault;
+
+/// A request that was counted with all that is known of it. Found in the extensions of its response.
+#[derive(Clone, Copy)]
+struct IsCounted;
+
+/// Stands in front of everything. Turns addresses away that are known to be blocked, before any key is
+/// looked up, and counts the requests that nobody inside has counted: without a valid key, or to no route.
+pub async fn guard_addresses(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+    if vault.rate_limits.table.is_none() {
+        return next.run(request).await;
+    }
+    let (method, route) = (
+        request.method().clone(),
+        request.extensions().get().cloned(),
+    );
+    let asked = Asked {
+        method: method.as_str(),
+        route: route_of(&vault, route.as_ref()),
+        address: address_of(&request),
+        key: None,
+        proxy: None,
+    };
+    if let Some(verdict) = refuse_known(&vault, &asked).await {
+        return refusal(&vault, &verdict).await;
+    }
+    let mut response = next.run(request).await;
+    if response.extensions_mut().remove::<IsCounted>().is_some() {
+        return response;
+    }
+    match admit(&vault, &asked).await {
+        Some(verdict) if verdict.is_refused => refusal(&vault, &verdict).await,
+        Some(verdict) => {
+            verdict.write(response.headers_mut());
+            response
+        }
+        None => response,
+    }
+}
+
+/// Stands behind the look-up of the key and in front of the body: counts the request, or refuses it.
+pub async fn count(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+    if vault.rate_limits.table.is_none() {
+        return next.run(request).await;
+    }
+    let verdict = {
+        let asked = Asked {
+            method: request.method().as_str(),
+            route: route_of(&vault, request.extensions().get()),
+            address: address_of(&request),
+            key: key_of(&request),
+            proxy: None,
+        };
+        admit(&vault, &asked).await
+    };
+    let mut response = match &verdict {
+        Some(verdict) if verdict.is_refused => refusal(&vault, verdict).await,
+        _ => next.run(request).await,
+    };
+    if let Some(verdict) = &verdict {
+        verdict.write(response.headers_mut());
+    }
+    response.extensions_mut().insert(IsCounted);
+    response
+}
+
+/// Stands right in front of the handlers: lets a bounded number of requests run, fairly between tenants.
+pub async fn take_turns(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+    let Some(caller) = request.extensions().get::<Arc<Caller>>() else {
+        return next.run(request).await;
+    };
+    match vault
+        .rate_limits
+        .turnstile
+        .enter(caller.tenant.number)
+        .await
+    {
+        Ok(_place) => next.run(request).await,
+        Err(Busy) => {
+            metrics::counter!("turnstile_busy_total").increment(1);
+            let detail = "This node has too much to do for the tenant. Try again in a moment.";
+            ApiError::unavailable("busy", detail).into_response()
+        }
+    }
+}
+
+async fn refusal(vault: &Vault, verdict: &Verdict) -> Response {
+    let error = ApiError::rate_limited(verdict.detail(), verdict.retry_after());
+    let mut response = error.into_response();
+    verdict.write(response.headers_mut());
+    // Without the database there is no time to tell; how long to wait stands in `Retry-After`.
+    if let Ok(now) = vault.audit.now().await {
+        verdict.write_reset(now, response.headers_mut());
+    }
+    response
+}
+
+/// The template of a route, without the path that the whole API is served under.
+fn route_of<'a>(vault: &Vault, matched: Option<&'a MatchedPath>) -> &'a str {
+    let path = matched.map_or("", MatchedPath::as_str);
+    path.strip_prefix(vault.config.http.prefix())
+        .unwrap_or(path)
+}
+
+fn address_of(request: &Request) -> IpAddr {
+    let client = request.extensions().get::<ClientAddr>();
+    client.map_or(Ipv4Addr::UNSPECIFIED.into(), |client| client.0)
+}
+
+fn key_of(request: &Request) -> Option<AskedKey> {
+    let caller = request.extensions().get::<Arc<Caller>>()?;
+    Some(AskedKey {
+        id: caller.key,
+        tenant: caller.tenant_kind,
+        application: caller.application_kind,
+        is_legacy: is_legacy(offered_key(request.headers())),
+        rate_limit: caller.quotas.rate_limit,
+    })
+}

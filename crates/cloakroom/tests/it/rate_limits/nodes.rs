@@ -1,0 +1,188 @@
+//! Limits across nodes, as a checker of its own sees them.
+//!
+//! The checker watches Redis with `MONITOR`: each admission is a time that is pushed to the list of a counter.
+//! It makes sure that there is one push per admitted answer, and slides a window over the times.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cloakroom::access::ApplicationKind::Private;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::site::{Site, limit};
+use super::{CHEAP, TOO_MANY};
+use crate::support::{Client, TestRedis};
+
+const LIMIT: usize = 40;
+const WINDOW: Duration = Duration::from_secs(1);
+const SECONDS: u64 = 5;
+
+/// Times of admissions in microseconds, by the name of their counter.
+type Times = BTreeMap<String, Vec<u64>>;
+
+struct Monitor {
+    times: Arc<Mutex<Times>>,
+    reading: JoinHandle<()>,
+}
+
+impl Monitor {
+    #[expect(clippy::disallowed_methods, reason = "ends with the monitor")]
+    async fn start(redis: &TestRedis) -> Self {
+        let url = redis.url();
+        let (user, host) = url
+            .strip_prefix("redis://")
+            .unwrap()
+            .split_once('@')
+            .unwrap();
+        let (_, password) = user.split_once(':').unwrap();
+        let mut stream = TcpStream::connect(host.trim_end_matches("/0"))
+            .await
+            .unwrap();
+        let greeting = format!("AUTH {password}\r\nMONITOR\r\n");
+        stream.write_all(greeting.as_bytes()).await.unwrap();
+        let mut lines = BufReader::new(stream).lines();
+        for _ in 0..2 {
+            assert_eq!(lines.next_line().await.unwrap().unwrap(), "+OK");
+        }
+        let times = Arc::<Mutex<Times>>::default();
+        let seen = Arc::clone(&times);
+        let reading = tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                let mut words = line.split('"').skip(1).step_by(2);
+                if words
+                    .next()
+                    .is_some_and(|word| word.eq_ignore_ascii_case("rpush"))
+                    && let (Some(name), Some(time)) = (words.next(), words.next())
+                {
+                    let mut seen = seen.lock().unwrap();
+                    seen.entry(name.to_owned())
+                        .or_default()
+                        .push(time.parse().unwrap());
+                }
+            }
+        });
+        Self { times, reading }
+    }
+
+    async fn finish(self) -> Times {
+        // What Redis has told is on its way for a moment.
+        sleep(Duration::from_millis(300)).await;
+        self.reading.abort();
+        std::mem::take(&mut self.times.lock().unwrap())
+    }
+}
+
+/// Sends a request at each of these times to the nodes in turn, and counts those that were admitted.
+async fn send_at(nodes: &[Client], times: &[Duration]) -> usize {
+    let begun = Instant::now() + Duration::from_millis(100);
+    let mut sent = JoinSet::new();
+    for (at, node) in times.iter().zip(nodes.iter().cycle()) {
+        let (at, node) = (begun + *at, node.clone());
+        sent.spawn(async move {
+            sleep_until(at).await;
+            node.get(CHEAP).await.status
+        });
+    }
+    let statuses = sent.join_all().await;
+    assert!(
+        statuses
+            .iter()
+            .all(|status| status.is_success() || *status == TOO_MANY)
+    );
+    statuses.iter().filter(|status| status.is_success()).count()
+}
+
+/// How many a single perfect counter would admit of requests at these times.
+fn ideal(times: &[Duration]) -> usize {
+    let mut admitted: Vec<Duration> = Vec::new();
+    for at in times {
+        let oldest = admitted
+            .len()
+            .checked_sub(LIMIT)
+            .map(|place| admitted[place]);
+        if oldest.is_none_or(|oldest| oldest + WINDOW <= *at) {
+            admitted.push(*at);
+        }
+    }
+    admitted.len()
+}
+
+/// The most admissions that any window holds.
+fn fullest(times: &[u64]) -> usize {
+    let window = u64::try_from(WINDOW.as_micros()).unwrap();
+    let inside = |from: &u64| {
+        times
+            .iter()
+            .filter(|at| (*from..from + window).contains(*at))
+            .count()
+    };
+    times.iter().map(inside).max().unwrap_or(0)
+}
+
+async fn limits_hold_across(count: usize) {
+    let table = limit(
+        "shared",
+        "counter = \"key and ip\"; requests = 40; window = \"1s\"; action = \"throttle\"",
+    );
+    let site = Site::with_redis(&table).await;
+    let mut others = Vec::new();
+    for _ in 1..count {
+        others.push(site.first.second_node().await);
+    }
+    let steady: Vec<Duration> = (0..5 * LIMIT as u64 * SECONDS)
+        .map(|at| Duration::from_millis(at * 1_000 / (5 * LIMIT as u64)))
+        .collect();
+    // Right before and right after each full second, when a fixed window would admit double, and some
+    // all the time.
+    let bursts = (1..SECONDS)
+        .flat_map(|second| [second * 1_000 - 60, second * 1_000 + 60])
+        .flat_map(|at| std::iter::repeat_n(Duration::from_millis(at), LIMIT));
+    let mut edges: Vec<Duration> = steady.iter().step_by(2).copied().chain(bursts).collect();
+    edges.sort();
+    for (load, times) in [("steady", steady), ("edges", edges)] {
+        let client = site.client(Private).await;
+        let at = |node: &crate::support::TestVault| client.at(&node.base_url);
+        let nodes: Vec<Client> = std::iter::once(&site.first)
+            .chain(&others)
+            .map(at)
+            .collect();
+        let monitor = Monitor::start(site.redis()).await;
+
+        let admitted = send_at(&nodes, &times).await;
+
+        let seen: Vec<Vec<u64>> = monitor.finish().await.into_values().collect();
+        let [seen] = &seen[..] else {
+            panic!("{} counters", seen.len())
+        };
+        let (fullest, ideal) = (fullest(seen), ideal(&times));
+        println!(
+            "{count} nodes, {load}: {} sent, {admitted} admitted, {ideal} ideally, {fullest} in the fullest window",
+            times.len()
+        );
+        assert_eq!(seen.len(), admitted, "{load}");
+        assert!(fullest <= LIMIT, "{load}: {fullest}");
+        assert!(
+            admitted * 100 >= ideal * 95,
+            "{load}: {admitted} of {ideal}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_hold_on_one_node() {
+    limits_hold_across(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_hold_across_two_nodes() {
+    limits_hold_across(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_hold_across_four_nodes() {
+    limits_hold_across(4).await;
+}
