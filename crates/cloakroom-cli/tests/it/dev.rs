@@ -144,6 +144,10 @@ fn people_get_lines_that_work_when_pasted() {
     child.kill().unwrap();
     child.wait().unwrap();
 
+    assert!(
+        text.contains("rate limits     off  (`cloakroom dev --limits`"),
+        "{text}"
+    );
     assert!(said.contains("XXXXXXXXXXXX4242"), "{said}");
     assert!(said.contains("4242424242424242"), "{said}");
 }

@@ -13,6 +13,7 @@ mod bootstrap;
 mod canaries;
 mod dev;
 mod idempotency;
+mod limits;
 mod serve;
 mod support;
 mod tenants;

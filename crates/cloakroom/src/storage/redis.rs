@@ -10,13 +10,13 @@ use redis::{
     ServerErrorKind, TlsCertificates, cmd, pipe,
 };
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Error;
 use crate::config;
 
 /// How long a request listens at a time, and how often in a row it hears nothing until Redis counts as
-/// away: 100 ms together. In small steps, so that a process that was itself held up hears before it judges.
+/// away: 100 ms together.
 const LISTENING: Duration = Duration::from_millis(20);
 const SILENCES_UNTIL_AWAY: u32 = 5;
 /// How long a request waits for a Redis that answers others. It is slow then, and not away.
@@ -153,24 +153,35 @@ impl Redis {
         if *is_away.borrow_and_update() {
             return Err(Away);
         }
+        let heard = self.heard.load(Ordering::Relaxed);
         tokio::select! {
             biased;
             answer = self.send(question) => self.judge(answer),
             // Somebody else has waited long enough for all.
             _ = is_away.changed() => Err(Away),
             () = self.silence() => Err(self.lose("redis_silent")),
-            () = sleep(PATIENCE) => Err(Away),
+            () = sleep(PATIENCE) => match self.heard.load(Ordering::Relaxed) == heard {
+                true => Err(self.lose("redis_silent")),
+                false => Err(Away),
+            },
         }
     }
 
     /// Ends when nothing has been heard for too long.
+    ///
+    /// A process that is itself held up hears late: such times do not count.
     async fn silence(&self) {
         let mut heard = self.heard.load(Ordering::Relaxed);
         let mut silences = 0;
         while silences < SILENCES_UNTIL_AWAY {
+            let begun = Instant::now();
             sleep(LISTENING).await;
             let now = self.heard.load(Ordering::Relaxed);
-            silences = if now == heard { silences + 1 } else { 0 };
+            silences = match now == heard {
+                false => 0,
+                true if begun.elapsed() > 2 * LISTENING => silences,
+                true => silences + 1,
+            };
             heard = now;
         }
     }

@@ -6,6 +6,7 @@ mod engine;
 mod load;
 mod machine;
 mod node;
+mod pair;
 mod plot;
 mod probe;
 mod report;
@@ -15,14 +16,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use cloakroom_scratch::{Postgres, PostgresOptions};
+use cloakroom_scratch::{Postgres, PostgresOptions, Redis, RedisOptions};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::database::Database;
 use self::engine::{Engine, Statement};
 use self::load::{Load, Operation, Outcome};
 use self::node::Node;
-use self::report::{Recording, Row};
+use self::pair::{PAIRS, Pair};
+use self::report::{Compared, Row};
 use self::vault::Vault;
 use crate::{packages, workspace};
 
@@ -115,7 +117,10 @@ async fn measure(arguments: &Arguments) -> Result<()> {
         Ok(rows) => rows,
         Err(error) => return Err(error.context(bench.node.log_tail())),
     };
-    let recording = bench.recording().await?;
+    let mut compared = Vec::new();
+    for pair in PAIRS {
+        compared.push((pair, bench.compare(pair).await?));
+    }
     bench.stop().await?;
     if !arguments.short {
         machine::warn_if_busy("after the measurements").await?;
@@ -124,7 +129,9 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     let json = report::json(&rows)?;
     report::check(&json, rows.len())?;
     println!("\n{}", report::table(&rows));
-    println!("\n{}", report::recording(&recording));
+    for (pair, measured) in &compared {
+        println!("\n{}", report::compared(pair, measured));
+    }
     if let Some(file) = &arguments.json {
         write(file, &json)?;
     }
@@ -151,19 +158,20 @@ struct Bench {
     plan: Plan,
     load: Load,
     node: Node,
-    /// A node that does not record reads, and the same load for it.
-    unrecorded: (Node, Load),
+    vault: Vault,
     engine: Engine,
     kept: Database,
     postgres: Postgres,
-    _folder: tempfile::TempDir,
+    redis: Redis,
+    folder: tempfile::TempDir,
 }
 
 impl Bench {
     /// Starts the servers and fills both databases with equally many rows.
     async fn start(plan: Plan, binary: &Path) -> Result<Self> {
-        println!("bench: starting PostgreSQL and one node");
+        println!("bench: starting PostgreSQL, Redis and one node");
         let folder = tempfile::tempdir()?;
+        let redis = Redis::start(RedisOptions::default())?;
         let postgres = Postgres::start(PostgresOptions::default())?;
         postgres.create_database("engine")?;
         let kept = Database::of(&postgres, "cloakroom")?;
@@ -179,21 +187,18 @@ impl Bench {
         let rows = fill(&load, &kept, plan.tokens).await?;
         load.choose_from(&kept.ask("select token_id from token").await?)?;
         probe::views_differ(&load).await?;
-        let silent = [("CLOAKROOM__AUDIT__RECORD_READS", "false")];
-        let log = folder.path().join("unrecorded.log");
-        let unrecorded = Node::start_with(&vault, &log, &silent).await?;
-        let unrecorded_load = load.sent_to(&unrecorded);
         let engine = Engine::new(bare, kept.shape().await?, rows, folder.path()).await?;
         println!("bench: {}", engine.describe());
         Ok(Self {
             plan,
             load,
             node,
-            unrecorded: (unrecorded, unrecorded_load),
+            vault,
             engine,
             kept,
             postgres,
-            _folder: folder,
+            redis,
+            folder,
         })
     }
 
@@ -224,29 +229,55 @@ impl Bench {
         ])
     }
 
-    /// What recording costs: the same reads from a node that records and one that does not, in turn.
-    async fn recording(&self) -> Result<Vec<Recording>> {
+    /// What something costs: the same requests to a node with it and to one without, in turn.
+    async fn compare(&self, pair: &Pair) -> Result<Vec<Compared>> {
+        let [with, without] =
+            [("with", pair.with), ("without", pair.without)].map(|(name, settings)| {
+                let log = self
+                    .folder
+                    .path()
+                    .join(format!("{} {name}.log", pair.title));
+                let settings = pair::resolved(settings, &self.redis.url(), self.folder.path());
+                async move { Node::start_with(&self.vault, &log, &settings?).await }
+            });
+        let (with, without) = (with.await?, without.await?);
         let mut measured = Vec::new();
-        for operation in [Operation::GetMasked, Operation::GetRevealed] {
+        for &operation in pair.operations {
             for &connections in self.plan.connections {
-                let recorded = self.node_at(operation, connections).await?;
-                announce(operation.name(), connections, "silent");
-                let load = &self.unrecorded.1;
-                load.run(operation, connections, self.plan.warm_up_s)
-                    .await?;
-                let silent = load
-                    .run(operation, connections, self.plan.measured_s)
-                    .await?;
-                println!("{:>9.0}/s", silent.requests_per_s());
-                measured.push(Recording {
+                measured.push(Compared {
                     operation,
                     connections,
-                    recorded_per_s: recorded.requests_per_s(),
-                    unrecorded_per_s: silent.requests_per_s(),
+                    with_per_s: self
+                        .rate_of(&with, pair.names.0, operation, connections)
+                        .await?,
+                    without_per_s: self
+                        .rate_of(&without, pair.names.1, operation, connections)
+                        .await?,
                 });
             }
         }
+        with.stop().await?;
+        without.stop().await?;
         Ok(measured)
+    }
+
+    /// Requests per second of a node other than the one that is compared with the engine.
+    async fn rate_of(
+        &self,
+        node: &Node,
+        name: &str,
+        operation: Operation,
+        connections: u32,
+    ) -> Result<f64> {
+        announce(operation.name(), connections, name);
+        let load = self.load.sent_to(node);
+        load.run(operation, connections, self.plan.warm_up_s)
+            .await?;
+        let outcome = load
+            .run(operation, connections, self.plan.measured_s)
+            .await?;
+        println!("{:>9.0}/s", outcome.requests_per_s());
+        Ok(outcome.requests_per_s())
     }
 
     async fn node_at(&self, operation: Operation, connections: u32) -> Result<Outcome> {
@@ -287,7 +318,7 @@ impl Bench {
 
     async fn stop(self) -> Result<()> {
         self.node.stop().await?;
-        self.unrecorded.0.stop().await?;
+        self.redis.stop()?;
         Ok(self.postgres.stop()?)
     }
 }
@@ -307,7 +338,7 @@ async fn fill(load: &Load, kept: &Database, wanted: u64) -> Result<u64> {
 }
 
 fn announce(what: &str, connections: u32, who: &str) {
-    print!("bench: {what:13} connections: {connections:<3} {who:7}");
+    print!("bench: {what:13} connections: {connections:<3} {who:10}");
     // A line without an end is shown late, at worst.
     let _flushed = std::io::stdout().flush();
 }

@@ -41,7 +41,7 @@ impl Node {
     pub(super) async fn start_with(
         vault: &Vault,
         log: &Path,
-        settings: &[(&str, &str)],
+        settings: &[(&str, String)],
     ) -> Result<Self> {
         let [api, admin] = free_addresses()?;
         let process = vault
@@ -49,7 +49,7 @@ impl Node {
             .arg("serve")
             .env("CLOAKROOM__HTTP__LISTEN", api.to_string())
             .env("CLOAKROOM__ADMIN__LISTEN", admin.to_string())
-            .envs(settings.iter().copied())
+            .envs(settings.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(File::create(log)?)

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::load::{Operation, Outcome};
+use super::pair::Pair;
 
 /// One operation at one number of connections.
 #[derive(Serialize)]
@@ -73,31 +74,31 @@ pub(super) fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// The same read with and without its record.
-pub(super) struct Recording {
+/// The same requests to a node with something and to one without it.
+pub(super) struct Compared {
     pub(super) operation: Operation,
     pub(super) connections: u32,
-    pub(super) recorded_per_s: f64,
-    pub(super) unrecorded_per_s: f64,
+    pub(super) with_per_s: f64,
+    pub(super) without_per_s: f64,
 }
 
-/// What recording costs: how many reads a node serves, of those that it serves without.
-pub(super) fn recording(measured: &[Recording]) -> Table {
+/// What something costs: how many requests a node serves, of those that it serves without.
+pub(super) fn compared(pair: &Pair, measured: &[Compared]) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN).set_header([
-        "operation",
+        pair.title,
         "connections",
-        "recorded/s",
-        "unrecorded/s",
+        &format!("{}/s", pair.names.0),
+        &format!("{}/s", pair.names.1),
         "ratio",
     ]);
     for row in measured {
         table.add_row([
             row.operation.name().to_owned(),
             row.connections.to_string(),
-            format!("{:.0}", row.recorded_per_s),
-            format!("{:.0}", row.unrecorded_per_s),
-            format!("{:.2}", row.recorded_per_s / row.unrecorded_per_s),
+            format!("{:.0}", row.with_per_s),
+            format!("{:.0}", row.without_per_s),
+            format!("{:.2}", row.with_per_s / row.without_per_s),
         ]);
     }
     for column in table.column_iter_mut().skip(1) {

@@ -1,5 +1,7 @@
 //! Nodes with limits of the test's own, and the Redis that they share.
 
+use std::time::Duration;
+
 use cloakroom::access::{ApplicationKind, Permission, Tenant};
 use cloakroom::config::{Config, Secret};
 use tempfile::TempDir;
@@ -38,6 +40,8 @@ impl Site {
         std::fs::write(&file, table).unwrap();
         let first = TestVault::start_with(TestDatabase::create().await, |config| {
             config.limits.enabled = true;
+            // Connections wait for requests that are still to be sent.
+            config.http.header_timeout = Duration::from_secs(60);
             config.limits.file = Some(file);
             config.redis.url = redis.as_ref().map(|redis| Secret::new(redis.url()));
             change(config);
