@@ -160,6 +160,10 @@ fn proxies_legacy_keys_and_routes_to_come_have_their_limits() {
         let found = counted(&asked, "");
         assert!(found.contains(&expected), "{expected}: {found:?}");
     }
+}
+
+#[test]
+fn a_legacy_key_does_not_say_of_which_type_its_tenant_is() {
     for (text, expected) in [
         ("key_test_us_pub_x", false),
         ("key_prod_us_pvt_x", false),
