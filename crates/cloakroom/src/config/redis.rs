@@ -7,8 +7,8 @@ use super::section::section;
 use super::setting::Secret;
 
 section! {
-    /// Where nodes share what may be lost: the wrapped keys of security codes. Without it, each node
-    /// keeps these to itself, which is right for a single node.
+    /// Where nodes share what may be lost: the wrapped keys of security codes, and what limits count.
+    /// Without it, each node keeps these to itself, which is right for a single node.
     pub struct Redis in "redis" {
         /// URL of the server, such as `rediss://cloakroom:PASSWORD@redis.internal:6379/0`. It must
         /// not write to disk: `save ""` and `appendonly no`.

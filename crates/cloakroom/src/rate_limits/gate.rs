@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use http::Method;
 
 use super::admit::{admit, refuse_known};
 use super::asked::{Asked, AskedKey, is_legacy};
@@ -31,7 +32,7 @@ pub async fn guard_addresses(State(vault): State<Vault>, request: Request, next:
         request.extensions().get().cloned(),
     );
     let asked = Asked {
-        method: method.as_str(),
+        method: method_text(&method),
         route: route_of(&vault, route.as_ref()),
         address: address_of(&request),
         key: None,
@@ -61,7 +62,7 @@ pub async fn count(State(vault): State<Vault>, request: Request, next: Next) -> 
     }
     let verdict = {
         let asked = Asked {
-            method: request.method().as_str(),
+            method: method_text(request.method()),
             route: route_of(&vault, request.extensions().get()),
             address: address_of(&request),
             key: key_of(&request),
@@ -116,6 +117,14 @@ fn route_of<'a>(vault: &Vault, matched: Option<&'a MatchedPath>) -> &'a str {
     let path = matched.map_or("", MatchedPath::as_str);
     path.strip_prefix(vault.config.http.prefix())
         .unwrap_or(path)
+}
+
+/// A request for the head of an answer costs as much as one for all of it.
+fn method_text(method: &Method) -> &str {
+    match *method {
+        Method::HEAD => Method::GET.as_str(),
+        _ => method.as_str(),
+    }
 }
 
 fn address_of(request: &Request) -> IpAddr {

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cloakroom::access::ApplicationKind::{Management, Private, Public};
 use cloakroom::admin::Readiness;
+use cloakroom::config::Secret;
 use cloakroom::doctor::{self, Verdict};
 use cloakroom::tenants::{self, Changes};
 use cloakroom::{Vault, jobs, rate_limits};
@@ -299,6 +300,46 @@ async fn a_tenant_may_have_so_many_times_the_limit_or_none() {
 
         assert_eq!(statuses(&client, 4).await, expected, "{quota}");
     }
+}
+
+#[tokio::test]
+async fn asking_for_the_head_of_an_answer_counts_like_asking_for_it() {
+    let table = limit(
+        "roles",
+        "routes = [\"GET /roles\"]; counter = \"key\"; requests = 1; window = \"1m\"; action = \"throttle\"",
+    );
+    let site = Site::with_redis(&table).await;
+    let client = site.client(Private).await;
+
+    let head = client.send(client.request(Method::HEAD, CHEAP)).await;
+
+    assert_eq!(head.header("x-ratelimit-remaining"), "0");
+    assert_eq!(client.get(CHEAP).await.status, TOO_MANY);
+    assert_eq!(client.get("/permissions").await.status, OK);
+}
+
+#[tokio::test]
+async fn the_documented_rights_of_a_redis_user_are_enough_for_limits() {
+    let redis = TestRedis::start(&[]).await;
+    let rights = "~cloakroom:* +time +set +get +pttl +ping +evalsha +eval +lindex +llen +lpop +rpush +pexpire";
+    redis
+        .run(&format!("ACL SETUSER limited on >secret {rights}"))
+        .await;
+    let address = redis.url();
+    let (_, host) = address.split_once('@').unwrap();
+    let url = format!("redis://limited:secret@{host}");
+    let table = limit(
+        "few",
+        "counter = \"key\"; requests = 2; window = \"1m\"; action = \"block 1m\"",
+    );
+    let site = Site::start(&table, Some(redis), |config| {
+        config.redis.url = Some(Secret::new(url));
+    })
+    .await;
+    let client = site.client(Private).await;
+
+    assert_eq!(statuses(&client, 3).await, [200, 200, 429]);
+    assert_eq!(site.redis().keys().await.len(), 2);
 }
 
 #[tokio::test]
