@@ -62,7 +62,7 @@ enum Command {
     /// Make, list and delete applications
     #[command(subcommand)]
     App(manage::AppCommand),
-    /// Make, list and delete API keys
+    /// Make, import, list and delete API keys
     #[command(subcommand)]
     Key(manage::KeyCommand),
     /// Add and list the people of a tenant

@@ -1,5 +1,6 @@
 //! Managing by hand: root key, tenants, applications and keys, each saying what comes next.
 
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
@@ -14,9 +15,13 @@ use cloakroom::config::Config;
 use cloakroom::idempotency::Reply;
 use cloakroom::tenants::{self, NewTenant};
 use cloakroom::{Vault, keys};
+use cloakroom_crypto::Sensitive;
 use uuid::Uuid;
 
 use crate::limits;
+
+/// More than the text of any key.
+const KEY_BYTES_MAX: usize = 1024;
 
 #[derive(Subcommand)]
 pub(crate) enum RootKeyCommand {
@@ -143,6 +148,15 @@ pub(crate) enum KeyCommand {
         #[arg(long)]
         tenant: Uuid,
         /// The application that will use it
+        #[arg(long)]
+        app: Uuid,
+    },
+    /// Take over a key of the older format, read from standard input; its holder goes on using it
+    Import {
+        /// The tenant of the application
+        #[arg(long)]
+        tenant: Uuid,
+        /// The application that uses it
         #[arg(long)]
         app: Uuid,
     },
@@ -306,6 +320,21 @@ async fn list_apps(vault: &Vault, tenant: &Tenant) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The key on standard input, on a line of its own. Never an argument: those can be seen by others.
+fn read_key() -> anyhow::Result<Sensitive<String>> {
+    // Longer than any key, so that the text is never moved while it is read.
+    let mut text = Sensitive::new(String::with_capacity(KEY_BYTES_MAX));
+    std::io::stdin()
+        .take(KEY_BYTES_MAX as u64)
+        .read_to_string(text.expose_mut())
+        .context("the key cannot be read from standard input")?;
+    let key = Sensitive::new(text.expose().trim_end_matches(['\r', '\n']).to_owned());
+    if key.expose().is_empty() {
+        bail!("standard input is empty: `cloakroom key import ... < FILE`");
+    }
+    Ok(key)
+}
+
 pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<()> {
     match command {
         KeyCommand::Create { tenant, app } => {
@@ -320,6 +349,17 @@ pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
                 created.id
             );
             say!("next: `cloakroom serve`, and send the key in the BT-API-KEY header");
+        }
+        KeyCommand::Import { tenant, app } => {
+            let text = read_key()?;
+            let (vault, tenant) = open_for(config, tenant).await?;
+            let imported =
+                applications::import_key(&vault, &tenant, &app.to_string(), &text).await?;
+            vault.audit.close().await;
+            say!("key {}", imported.id);
+            say!(
+                "it works on every node; next: replace it by one of `cloakroom key create` when you can"
+            );
         }
         KeyCommand::List { tenant, app } => {
             let (vault, tenant) = open_for(config, tenant).await?;

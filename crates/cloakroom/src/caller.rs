@@ -24,6 +24,8 @@ pub struct Holder {
     pub application_kind: ApplicationKind,
     /// The API key, or the session.
     pub key: Uuid,
+    /// Whether the key is an imported one of the older format, which has limits of its own.
+    pub is_legacy: bool,
     pub standing: Standing,
     pub grants: Grants,
 }
@@ -197,6 +199,7 @@ mod tests {
             application_kind: kind,
             key: ids::new_uuid(),
             standing: Standing::Application,
+            is_legacy: false,
             grants: Grants {
                 permissions: all.clone().collect(),
                 rules: vec![AccessRule {

@@ -279,3 +279,38 @@ fn configuration_mistakes_are_found_before_anything_starts() {
         checked.stdout
     );
 }
+
+#[test]
+fn a_key_of_the_older_format_is_imported_from_standard_input() {
+    let (deployment, _) = Deployment::with_keys(&["/ mask token:create"]);
+    let tenants = deployment.must(&["tenant", "list"]);
+    let tenant = tenants.split_whitespace().next().unwrap();
+    let apps = deployment.must(&["app", "list", "--tenant", tenant]);
+    let app = apps.split_whitespace().next().unwrap();
+    let import = |text: &str| {
+        let file = deployment.path("old.key");
+        std::fs::write(&file, text).unwrap();
+        let mut command = deployment.command(&["key", "import", "--tenant", tenant, "--app", app]);
+        command.stdin(std::fs::File::open(&file).unwrap());
+        outcome(command)
+    };
+
+    let imported = import("key_N88mVGsp3sCXkykyN2EFED\n");
+    let again = import("key_N88mVGsp3sCXkykyN2EFED");
+    let short = import("key_1\n");
+    let empty = import("\n");
+    let listed = deployment.must(&["key", "list", "--tenant", tenant, "--app", app]);
+
+    assert!(imported.success, "{}", imported.stderr);
+    let id = word_after(&imported.stdout, "key ");
+    assert!(listed.contains(&id), "{listed}");
+    assert!(!imported.stdout.contains("N88m"), "{}", imported.stdout);
+    for (outcome, words) in [
+        (again, "is in the vault already"),
+        (short, "must be of the older format"),
+        (empty, "standard input is empty"),
+    ] {
+        assert!(!outcome.success, "{words}");
+        assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+    }
+}

@@ -3,6 +3,7 @@
 use cloakroom_crypto::{Sensitive, random_base58, random_bytes};
 
 use super::{ApplicationKind, TenantKind};
+use crate::keys::ControlKey;
 
 /// Characters of the random part that find the key's row; the others are the secret.
 const LOOKUP_LENGTH: usize = 10;
@@ -27,6 +28,44 @@ pub struct KeyParts<'a> {
     pub application_kind: ApplicationKind,
     pub is_session: bool,
     pub lookup: &'a str,
+}
+
+/// The text of an older key, which says nothing of what it is for. Such keys are imported, never made.
+#[derive(Clone, Copy)]
+pub struct LegacyKey<'a>(&'a str);
+
+/// Shorter ones could be guessed.
+const LEGACY_LENGTH_MIN: usize = 20;
+
+/// How the look-up part of an older key is told from that of any other.
+const LEGACY_LOOKUP: &str = "legacy.";
+
+impl<'a> LegacyKey<'a> {
+    /// Reads a key's text. What has the mark of an environment is a key of today, or none at all.
+    pub fn parse(text: &'a str) -> Option<Self> {
+        let is_known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
+        let marks = [TenantKind::Test, TenantKind::Production].map(TenantKind::key_mark);
+        let is_marked = marks.iter().any(|mark| text.contains(&format!("_{mark}_")));
+        let has_length = (LEGACY_LENGTH_MIN..=LENGTH_MAX).contains(&text.len());
+        (has_length && text.bytes().all(is_known) && !is_marked).then_some(Self(text))
+    }
+
+    /// What may find the key's row, the first one that of a row which is written now.
+    ///
+    /// Nobody knows which part of such a text is random, so none of it may stand in the table. A keyed
+    /// digest of all of it takes the place of the look-up part: it tells nothing of the text, nobody
+    /// without the control key can make the one of a key, and the secret is compared as for every key.
+    pub fn lookups(self, control: &ControlKey) -> Vec<String> {
+        control
+            .authenticate_all(LEGACY_LOOKUP, &[self.0.as_bytes()])
+            .map(|digest| format!("{LEGACY_LOOKUP}{}", hex::encode(digest)))
+            .collect()
+    }
+}
+
+/// Whether a look-up part belongs to an older key. It is in the row's digest, so SQL cannot change it.
+pub(crate) fn is_legacy_lookup(lookup: &str) -> bool {
+    lookup.starts_with(LEGACY_LOOKUP)
 }
 
 impl ApiKey {
@@ -167,6 +206,30 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(KeyParts::parse(&text).is_some(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn older_keys_have_no_mark_and_are_long_enough() {
+        let cases = [
+            ("key_1111111111111111111111".to_owned(), true),
+            ("key_us_pvt_1111111111.0000".to_owned(), true),
+            ("key_live_us_pub_1111111111".to_owned(), true),
+            ("1".repeat(20), true),
+            ("1".repeat(19), false),
+            ("a".repeat(100), true),
+            ("a".repeat(101), false),
+            ("key_test_us_pub_1111111111111111111111".to_owned(), false),
+            ("key_prod_us_pub_1".to_owned(), false),
+            ("1111111111_prod_1111111111".to_owned(), false),
+            ("key-1111111111111111111111".to_owned(), false),
+            ("key_111111111111111111111 ".to_owned(), false),
+            ("\u{e9}".repeat(20), false),
+            (String::new(), false),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(LegacyKey::parse(&text).is_some(), expected, "{text}");
+            assert!(!expected || KeyParts::parse(&text).is_none(), "{text}");
         }
     }
 }

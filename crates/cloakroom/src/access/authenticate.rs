@@ -8,7 +8,7 @@ use moka::future::Cache;
 
 use super::row_mac::Authenticated as _;
 use super::store::{self, Credential, HeldKey};
-use super::{Error, Grants, KeyParts, TenantQuotas, TenantSettings};
+use super::{Error, Grants, KeyParts, LegacyKey, TenantQuotas, TenantSettings};
 use crate::caller::{Holder, Standing};
 use crate::config;
 use crate::keys::ControlKey;
@@ -71,7 +71,7 @@ impl Authenticator {
 
 /// Finds out who is asking. Malformed text costs no look-up.
 pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Holder>, Error> {
-    let parts = KeyParts::parse(text).ok_or(Error::Unauthorized)?;
+    let offered = Offered::parse(text).ok_or(Error::Unauthorized)?;
     let digest = secret_mac(vault.keys.control(), text);
     let known = &vault.authenticator.known;
     let age = vault.authenticator.age();
@@ -86,7 +86,7 @@ pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Holder>, Erro
         // Equal look-ups at one moment share one statement and its outcome. One that had begun before
         // everything was forgotten is waited for and then made again.
         match known
-            .try_get_with(digest, look_up(vault, &parts, text))
+            .try_get_with(digest, look_up(vault, &offered, text))
             .await
         {
             Ok(known) if known.age < age => {}
@@ -104,27 +104,55 @@ pub(crate) fn secret_mac(control: &ControlKey, text: &str) -> [u8; 32] {
     control.authenticate(SECRET, &[text.as_bytes()])
 }
 
-/// Test keys reach test tenants only, and a key never serves another kind of application.
-fn says_what_it_is(parts: &KeyParts<'_>, credential: &Credential) -> bool {
-    parts.tenant_kind == credential.tenant.kind
-        && parts.application_kind == credential.application.kind
+/// A key that someone sent, before anyone knows whether it is a real one.
+enum Offered<'a> {
+    Key(KeyParts<'a>),
+    Legacy(LegacyKey<'a>),
+}
+
+impl<'a> Offered<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let parts = KeyParts::parse(text).map(Self::Key);
+        parts.or_else(|| LegacyKey::parse(text).map(Self::Legacy))
+    }
+
+    async fn find(&self, vault: &Vault) -> Result<Option<Credential>, storage::Error> {
+        match self {
+            Self::Key(parts) if parts.is_session => {
+                store::find_session(&vault.db, parts.lookup).await
+            }
+            Self::Key(parts) => store::find_credential(&vault.db, &[parts.lookup.to_owned()]).await,
+            Self::Legacy(key) => {
+                let lookups = key.lookups(vault.keys.control());
+                store::find_credential(&vault.db, &lookups).await
+            }
+        }
+    }
+
+    /// Test keys reach test tenants only, and a key never serves another kind of application. Older
+    /// ones say neither.
+    fn says_what_it_is(&self, credential: &Credential) -> bool {
+        match self {
+            Self::Key(parts) => {
+                parts.tenant_kind == credential.tenant.kind
+                    && parts.application_kind == credential.application.kind
+            }
+            Self::Legacy(_) => true,
+        }
+    }
 }
 
 /// One statement, then the same digests whether the key exists or not, compared in constant time.
-async fn look_up(vault: &Vault, parts: &KeyParts<'_>, text: &str) -> Result<Known, Nobody> {
+async fn look_up(vault: &Vault, offered: &Offered<'_>, text: &str) -> Result<Known, Nobody> {
     let (asked_at, age) = (Instant::now(), vault.authenticator.age());
     let control = vault.keys.control();
-    let found = match parts.is_session {
-        true => store::find_session(&vault.db, parts.lookup).await,
-        false => store::find_credential(&vault.db, parts.lookup).await,
-    };
-    let found = found.map_err(Nobody::Failed)?;
+    let found = offered.find(vault).await.map_err(Nobody::Failed)?;
     let is_known = found.is_some();
     let credential = found.unwrap_or_else(Credential::nobody);
 
     let matches = control.verifies(SECRET, &[text.as_bytes()], credential.key.secret_mac());
     let genuine = is_genuine(control, &credential);
-    if !is_known || !matches || !says_what_it_is(parts, &credential) {
+    if !is_known || !matches || !offered.says_what_it_is(&credential) {
         return Err(Nobody::Unknown);
     }
     if !genuine {
@@ -203,6 +231,7 @@ fn holder(vault: &Vault, credential: Credential) -> Option<Holder> {
         application: application.id,
         application_kind: application.kind,
         key: key.id(),
+        is_legacy: key.is_legacy(),
         standing,
         grants,
     })

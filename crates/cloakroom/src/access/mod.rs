@@ -15,7 +15,8 @@ mod row_mac;
 mod store;
 mod tenant;
 
-pub use self::api_key::{ApiKey, KeyParts};
+pub(crate) use self::api_key::is_legacy_lookup;
+pub use self::api_key::{ApiKey, KeyParts, LegacyKey};
 pub use self::application::ApplicationKind;
 pub(crate) use self::application::check_name;
 pub(crate) use self::authenticate::secret_mac;

@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::row_mac::{ApplicationRow, Authenticated as _, KeyRow, SessionRow, TenantRow};
-use super::{ApplicationKind, TenantKind};
+use super::{ApplicationKind, TenantKind, is_legacy_lookup};
 use crate::ids::TenantId;
 use crate::keys::ControlKey;
 use crate::storage::{Db, Error, statements};
@@ -23,6 +23,10 @@ impl HeldKey {
             Self::Key(key) => key.id,
             Self::Session(session) => session.id,
         }
+    }
+
+    pub(super) fn is_legacy(&self) -> bool {
+        matches!(self, Self::Key(key) if is_legacy_lookup(&key.lookup))
     }
 
     pub(super) fn secret_mac(&self) -> &[u8] {
@@ -161,7 +165,7 @@ statements! {
         "select key.lookup, key.tenant_id, key.application_id, key.key_id, key.secret_mac,
                key.expires_at, key.row_mac, ", holder_columns!("key"), "
         from application_key key ", holder_joins!("key"), "
-        where key.lookup = $1
+        where key.lookup = any($1::text[])
           and (key.expires_at is null or key.expires_at > now())
           and ", holder_is_there!());
     // The same for sessions.
@@ -252,9 +256,12 @@ pub(super) async fn list_keys(
     Ok(rows.iter().map(kept_key).collect())
 }
 
-/// Finds a key that is not expired, by the look-up part of its text.
-pub(super) async fn find_credential(db: &Db, lookup: &str) -> Result<Option<Credential>, Error> {
-    let row = db.read_optional(&FIND_CREDENTIAL, &[&lookup]).await?;
+/// Finds a key that is not expired, by what its text may be found by.
+pub(super) async fn find_credential(
+    db: &Db,
+    lookups: &[String],
+) -> Result<Option<Credential>, Error> {
+    let row = db.read_optional(&FIND_CREDENTIAL, &[&lookups]).await?;
     let key = |row: &Row| {
         HeldKey::Key(KeyRow {
             lookup: row.get(0),

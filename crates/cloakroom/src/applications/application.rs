@@ -7,6 +7,7 @@ use super::Error;
 use super::store::{KeptApplication, KeptKey};
 use crate::access::{
     ApplicationKind, ApplicationRow, Authenticated as _, Grants, KeyRow, NewGrants, check_name,
+    is_legacy_lookup,
 };
 use crate::api::{Broken, EXPIRY_RULE, Expiry};
 use crate::ids::TenantId;
@@ -51,6 +52,8 @@ pub struct Application {
 #[derive(Clone, Debug)]
 pub struct ApplicationKey {
     pub id: Uuid,
+    /// Whether it is an imported one of the older format.
+    pub is_legacy: bool,
     pub created_by: Option<Uuid>,
     pub created_at: Timestamp,
 }
@@ -174,6 +177,7 @@ impl ApplicationKey {
         }
         Ok(Self {
             id: kept.id,
+            is_legacy: is_legacy_lookup(&kept.lookup),
             created_by: kept.created_by,
             created_at: kept.created_at,
         })

@@ -13,8 +13,9 @@ use crate::access::{
 use crate::api::{Object, format_utc};
 use crate::ids::TenantId;
 
-/// The present format of keys; clients want it as text.
+/// The present format of keys, and the one of imported older ones; clients want it as text.
 const KEY_VERSION: &str = "2";
+const LEGACY_KEY_VERSION: &str = "1";
 
 /// An application to create.
 #[derive(Deserialize, ToSchema)]
@@ -158,7 +159,7 @@ pub(super) struct ApplicationKeyBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     key: Option<&'a str>,
-    /// The format of the key.
+    /// The format of the key: `2`, or `1` of an older one that was imported.
     version: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -243,7 +244,10 @@ impl<'a> ApplicationKeyBody<'a> {
             id: key.id,
             tenant_id: tenant.uuid,
             key: None,
-            version: KEY_VERSION,
+            version: match key.is_legacy {
+                true => LEGACY_KEY_VERSION,
+                false => KEY_VERSION,
+            },
             created_by: key.created_by,
             created_at: format_utc(key.created_at),
         }

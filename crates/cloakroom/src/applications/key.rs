@@ -1,5 +1,6 @@
 //! The keys of an application: making, finding and deleting them.
 
+use cloakroom_crypto::Sensitive;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -8,8 +9,10 @@ use super::find::uuid;
 use super::store::KeptApplication;
 use super::{Asker, Error, Filter, settle, settle_and_forget, store};
 use crate::access::{
-    ApiKey, ApplicationRow, Authenticated as _, KeyParts, KeyRow, Permission, secret_mac,
+    ApiKey, ApplicationRow, Authenticated as _, KeyParts, KeyRow, LegacyKey, Permission, Tenant,
+    secret_mac,
 };
+use crate::api::Broken;
 use crate::audit::{self, EntityKind, Operation};
 use crate::idempotency::Reply;
 use crate::ids;
@@ -31,6 +34,7 @@ impl From<&CreatedKey> for ApplicationKey {
     fn from(created: &CreatedKey) -> Self {
         Self {
             id: created.id,
+            is_legacy: false,
             created_by: created.created_by,
             created_at: created.created_at,
         }
@@ -54,13 +58,76 @@ pub async fn create_key(
     settle(recorded, created, entries, reply).await
 }
 
-/// The application is locked before its keys are counted, so that they cannot become too many at once.
+/// Takes over a key of the older format, whose holder goes on using it.
+pub async fn import_key(
+    vault: &Vault,
+    tenant: &Tenant,
+    application: &str,
+    text: &Sensitive<String>,
+) -> Result<ApplicationKey, Error> {
+    let asker = Asker::from(tenant);
+    let key = LegacyKey::parse(text.expose()).ok_or_else(no_legacy_key)?;
+    let id = uuid(application)?;
+    let recorded = audit::begin(vault).await?;
+    let imported = insert_legacy(vault, &recorded, asker, (id, key, text)).await;
+    settle(recorded, imported, |imported| {
+        vec![asker.entry(Operation::Create, EntityKind::ApplicationKey, imported.id)]
+    })
+    .await
+}
+
+fn no_legacy_key() -> Error {
+    let rule = "must be of the older format: 20 to 100 letters, digits, underscores and dots, with \
+                neither `_test_` nor `_prod_` in it";
+    Error::Invalid(vec![Broken::new("key", rule)])
+}
+
+async fn insert_legacy(
+    vault: &Vault,
+    transaction: &Transaction,
+    asker: Asker<'_>,
+    imported: (Uuid, LegacyKey<'_>, &Sensitive<String>),
+) -> Result<ApplicationKey, Error> {
+    let (application, key, text) = imported;
+    let row = lock_for_further(vault, transaction, asker, application).await?;
+    let control = vault.keys.control();
+    let row = KeyRow {
+        lookup: key.lookups(control).into_iter().next().unwrap_or_default(),
+        tenant_number: row.tenant_number,
+        application,
+        id: ids::new_uuid(),
+        secret_mac: secret_mac(control, text.expose()).to_vec(),
+        expires_at: None,
+    };
+    let row_mac = row.row_mac(control);
+    let inserted = store::insert_key(transaction, &row, asker.id(), &row_mac).await?;
+    let in_use = || Error::Invalid(vec![Broken::new("key", "is in the vault already")]);
+    Ok(ApplicationKey {
+        id: row.id,
+        is_legacy: true,
+        created_by: asker.id(),
+        created_at: inserted.ok_or_else(in_use)?,
+    })
+}
+
 async fn insert_further(
     vault: &Vault,
     transaction: &Transaction,
     asker: Asker<'_>,
     application: Uuid,
 ) -> Result<CreatedKey, Error> {
+    let row = lock_for_further(vault, transaction, asker, application).await?;
+    insert(vault, transaction, asker, &row).await
+}
+
+/// Locks an application that has room for a key. It is locked before its keys are counted, so that they
+/// cannot become too many at once.
+async fn lock_for_further(
+    vault: &Vault,
+    transaction: &Transaction,
+    asker: Asker<'_>,
+    application: Uuid,
+) -> Result<ApplicationRow, Error> {
     let tenant = asker.tenant();
     let kept = store::lock(transaction, tenant, application).await?;
     let kept = kept.ok_or(Error::NotFound("application"))?;
@@ -68,7 +135,7 @@ async fn insert_further(
     if store::count_keys(transaction, tenant, application).await? >= KEYS_MAX {
         return Err(Error::TooManyKeys(KEYS_MAX));
     }
-    insert(vault, transaction, asker, &row).await
+    Ok(row)
 }
 
 /// Makes a key for an application whose row is locked or new.

@@ -20,7 +20,7 @@ pub use self::asker::Asker;
 pub use self::create::{Created, create};
 pub use self::delete::delete;
 pub use self::find::{Filter, Listed, find, find_own, list};
-pub use self::key::{CreatedKey, create_key, delete_key, find_key, list_keys};
+pub use self::key::{CreatedKey, create_key, delete_key, find_key, import_key, list_keys};
 pub(crate) use self::store::STATEMENTS;
 pub use self::sweep::sweep;
 pub use self::template::{TEMPLATES, Template};

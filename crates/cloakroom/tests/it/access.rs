@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use cloakroom::access::{self, ApplicationKind, Permission, TenantKind, TenantSettings};
+use cloakroom::applications::{self, Error, Filter};
 use cloakroom::config::Environment;
 use cloakroom::tenants::{self, NewTenant};
+use cloakroom_crypto::Sensitive;
 use http::StatusCode;
 use serde_json::json;
 
@@ -291,4 +293,151 @@ async fn wrong_secrets_and_unknown_keys_cost_the_same_look_ups() {
         StatusCode::INTERNAL_SERVER_ERROR,
         "it was looked up"
     );
+}
+
+/// What an application of the older kind was given once.
+const LEGACY: &str = "key_N88mVGsp3sCXkykyN2EFED";
+
+/// Covers 13.28.
+#[tokio::test]
+async fn an_imported_key_of_the_older_format_works_and_is_known_as_such() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let granted = grants(&[Permission::TokenCreate]);
+    let holder = vault
+        .holder(&tenant, ApplicationKind::Public, granted)
+        .await;
+    let app = holder.application.to_string();
+    let manager = grants(&[Permission::ApplicationRead]);
+    let manager = vault
+        .holder(&tenant, ApplicationKind::Management, manager)
+        .await;
+    let text = Sensitive::new(LEGACY.to_owned());
+
+    let unknown = create_status(&vault, LEGACY).await;
+    let imported = applications::import_key(&vault.vault, &tenant, &app, &text).await;
+    let imported = imported.unwrap();
+    let known = create_status(&vault, LEGACY).await;
+    let similar = create_status(&vault, "key_N88mVGsp3sCXkykyN2EFEE").await;
+    let legacy = access::authenticate(&vault.vault, LEGACY).await.unwrap();
+    let present = access::authenticate(&vault.vault, &holder.key)
+        .await
+        .unwrap();
+    let path = format!("/applications/{app}/keys");
+    let listed = vault.client_with(Some(&manager.key)).get(&path).await;
+
+    assert_eq!(unknown, StatusCode::UNAUTHORIZED);
+    assert_eq!(known, StatusCode::CREATED);
+    assert_eq!(similar, StatusCode::UNAUTHORIZED);
+    assert_eq!(legacy.key, imported.id);
+    assert_eq!((legacy.is_legacy, present.is_legacy), (true, false));
+    let versions: Vec<&serde_json::Value> = listed
+        .body
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|key| &key["version"])
+        .collect();
+    assert_eq!(versions, ["2", "1"]);
+    assert!(!String::from_utf8_lossy(&listed.bytes).contains("N88mVG"));
+}
+
+#[tokio::test]
+async fn nothing_of_an_imported_key_is_kept_and_sql_cannot_change_its_row() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let granted = grants(&[Permission::TokenCreate]);
+    let holder = vault
+        .holder(&tenant, ApplicationKind::Private, granted)
+        .await;
+    let app = holder.application.to_string();
+    let text = Sensitive::new(LEGACY.to_owned());
+    let imported = applications::import_key(&vault.vault, &tenant, &app, &text).await;
+    let id = imported.unwrap().id;
+    let database = vault.database.connect().await;
+
+    let row = database
+        .query_one(
+            "select key::text from application_key key where key_id = $1",
+            &[&id],
+        )
+        .await
+        .unwrap();
+    let kept: String = row.get(0);
+    let swap = "update application_key set lookup = lookup || 'x' where key_id = $1";
+    database.execute(swap, &[&id]).await.unwrap();
+    let moved = create_status(&vault, LEGACY).await;
+    let back = "update application_key set lookup = rtrim(lookup, 'x'),
+        expires_at = now() + interval '1 day' where key_id = $1";
+    database.execute(back, &[&id]).await.unwrap();
+    let prolonged = create_status(&vault, LEGACY).await;
+    let mend = "update application_key set expires_at = null where key_id = $1";
+    database.execute(mend, &[&id]).await.unwrap();
+    let genuine = create_status(&vault, LEGACY).await;
+    let asker = (&tenant).into();
+    applications::delete_key(&vault.vault, asker, &app, &id.to_string())
+        .await
+        .unwrap();
+    let deleted = create_status(&vault, LEGACY).await;
+
+    for part in [&LEGACY[4..], &LEGACY[4..14], &LEGACY[14..]] {
+        assert!(!kept.contains(part) && !kept.contains(&hex::encode(part)));
+    }
+    let unauthorized = StatusCode::UNAUTHORIZED;
+    assert_eq!([moved, prolonged, deleted], [unauthorized; 3]);
+    assert_eq!(genuine, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn what_is_no_older_key_is_not_imported_and_neither_is_one_twice() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let granted = grants(&[Permission::TokenCreate]);
+    let holder = vault
+        .holder(&tenant, ApplicationKind::Private, granted)
+        .await;
+    let app = holder.application.to_string();
+    let import = async |text: &str| {
+        let text = Sensitive::new(text.to_owned());
+        applications::import_key(&vault.vault, &tenant, &app, &text).await
+    };
+
+    for text in [
+        "",
+        "key_short",
+        &"x".repeat(101),
+        &holder.key,
+        "key 111111111111111111111",
+    ] {
+        assert!(
+            matches!(import(text).await, Err(Error::Invalid(_))),
+            "{text}"
+        );
+    }
+    assert!(import(LEGACY).await.is_ok());
+    assert!(matches!(import(LEGACY).await, Err(Error::Invalid(_))));
+    assert!(import("key_us_pvt_11111111111111").await.is_ok());
+    let fourth = import("key_us_pvt_22222222222222").await;
+    assert!(matches!(fourth, Err(Error::TooManyKeys(3))));
+    let all = Filter::default();
+    let kept = applications::list_keys(&vault.vault, (&tenant).into(), &app, &all).await;
+    assert_eq!(kept.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn older_keys_are_looked_up_whether_they_exist_or_not() {
+    let vault = TestVault::start().await;
+    let database = vault.database.connect().await;
+    database
+        .execute("drop table application_key", &[])
+        .await
+        .unwrap();
+
+    let looked_up = create_status(&vault, LEGACY).await;
+    let malformed = create_status(&vault, "key_test_us_pvt_11111").await;
+    let too_short = create_status(&vault, "key_11111").await;
+
+    assert_eq!(looked_up, StatusCode::INTERNAL_SERVER_ERROR);
+    let unauthorized = StatusCode::UNAUTHORIZED;
+    assert_eq!([malformed, too_short], [unauthorized; 2]);
 }
