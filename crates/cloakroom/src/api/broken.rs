@@ -5,6 +5,8 @@
 pub struct Broken {
     pub path: String,
     pub rule: String,
+    /// Whether what was refused was meant to be a card number: guessers are known by these.
+    pub is_card_number: bool,
 }
 
 impl Broken {
@@ -12,6 +14,15 @@ impl Broken {
         Self {
             path: path.into(),
             rule: rule.into(),
+            is_card_number: false,
+        }
+    }
+
+    /// The rule of card numbers, broken by something that was given as one.
+    pub fn of_card_number(path: impl Into<String>, rule: impl Into<String>) -> Self {
+        Self {
+            is_card_number: true,
+            ..Self::new(path, rule)
         }
     }
 

@@ -67,7 +67,7 @@ impl ApiError {
     /// 400: several attributes broke rules.
     pub fn all_invalid(broken: impl IntoIterator<Item = Broken>) -> Self {
         let mut errors: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for Broken { path, rule } in broken {
+        for Broken { path, rule, .. } in broken {
             errors.entry(path).or_default().push(rule);
         }
         let detail = match errors.len() {

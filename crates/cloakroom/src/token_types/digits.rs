@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::access::TenantKind;
+use crate::api::Broken;
 use crate::card_numbers::passes_luhn;
 
 /// Numbers that card networks publish for 3-D Secure tests although they fail the Luhn check.
@@ -11,11 +12,13 @@ const TEST_NUMBERS: RangeInclusive<u64> = 4_200_000_000_000_002..=4_200_000_000_
 /// What a text of digits must be, and the words for it.
 pub(super) struct Digits {
     pub rule: &'static str,
+    pub is_card_number: bool,
     pub is_met: fn(&str, TenantKind) -> bool,
 }
 
 pub(super) const CARD_NUMBER: Digits = Digits {
     rule: "must be 13 to 19 digits without separators that pass the Luhn check",
+    is_card_number: true,
     is_met: |text, tenant_kind| {
         are_digits(text, 13..=19)
             && (passes_luhn(text.as_bytes()) || is_test_number(text, tenant_kind))
@@ -24,32 +27,47 @@ pub(super) const CARD_NUMBER: Digits = Digits {
 
 pub(super) const NETWORK_TOKEN_NUMBER: Digits = Digits {
     rule: "must be 12 to 19 digits without separators",
+    is_card_number: false,
     is_met: |text, _| are_digits(text, 12..=19),
 };
 
 pub(super) const BANK_ACCOUNT_NUMBER: Digits = Digits {
     rule: "must be a string of 1 to 17 digits",
+    is_card_number: false,
     is_met: |text, _| are_digits(text, 1..=17),
 };
 
 pub(super) const US_BANK_ACCOUNT_NUMBER: Digits = Digits {
     rule: "must be a string of 3 to 17 digits",
+    is_card_number: false,
     is_met: |text, _| are_digits(text, 3..=17),
 };
 
 pub(super) const US_BANK_ROUTING_NUMBER: Digits = Digits {
     rule: "must be a string of 9 digits that pass the ABA check",
+    is_card_number: false,
     is_met: |text, _| are_digits(text, 9..=9) && passes_aba(text.as_bytes()),
 };
 
 /// Social security numbers and employer identification numbers.
 pub(super) const TAXPAYER_NUMBER: Digits = Digits {
     rule: "must be a string of 9 digits with or without dashes",
+    is_card_number: false,
     is_met: |text, _| {
         let is_known = |byte: u8| byte == b'-' || byte.is_ascii_digit();
         text.bytes().all(is_known) && text.bytes().filter(|byte| *byte != b'-').count() == 9
     },
 };
+
+impl Digits {
+    /// The rule, broken by what was given for it.
+    pub(super) fn refuse(&self, path: impl Into<String>) -> Broken {
+        match self.is_card_number {
+            true => Broken::of_card_number(path, self.rule),
+            false => Broken::new(path, self.rule),
+        }
+    }
+}
 
 /// Whether text is made of ASCII digits alone, as many as are allowed.
 pub(super) fn are_digits(text: &str, lengths: RangeInclusive<usize>) -> bool {

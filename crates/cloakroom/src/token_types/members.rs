@@ -45,7 +45,8 @@ impl<'a> Members<'a> {
     ) -> Result<(), Broken> {
         match self.get(name).and_then(Member::text) {
             Some(text) if (digits.is_met)(text.expose(), tenant_kind) => Ok(()),
-            _ => Err(Broken::new(format!("data.{name}"), digits.rule)),
+            Some(_) => Err(digits.refuse(format!("data.{name}"))),
+            None => Err(Broken::new(format!("data.{name}"), digits.rule)),
         }
     }
 

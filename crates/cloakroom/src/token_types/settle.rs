@@ -32,7 +32,8 @@ pub fn settle(
 ) -> Result<Settled, Vec<Broken>> {
     let check = |digits: &Digits| match text(data) {
         Some(text) if (digits.is_met)(text.expose(), tenant_kind) => Ok(()),
-        _ => Err(vec![Broken::new("data", digits.rule)]),
+        Some(_) => Err(vec![digits.refuse("data")]),
+        None => Err(vec![Broken::new("data", digits.rule)]),
     };
     match kind {
         TokenKind::Card => return card::settle(data, &CARD_NUMBER, tenant_kind),
