@@ -71,7 +71,7 @@ fn tell_when(changes: &[String]) {
     }
 }
 
-fn shown(quotas: &Quotas) -> [(&'static str, String); 6] {
+fn shown(quotas: &Quotas) -> [(&'static str, String); 7] {
     [
         ("rate_limit", quotas.rate_limit.to_string()),
         ("log_retention", time(quotas.log_retention)),
@@ -81,6 +81,10 @@ fn shown(quotas: &Quotas) -> [(&'static str, String); 6] {
         (
             "token_intent_retention",
             time(quotas.token_intent_retention),
+        ),
+        (
+            "card_velocity_limit",
+            quotas.card_velocity_limit.to_string(),
         ),
     ]
 }

@@ -194,12 +194,13 @@ mod tests {
                 detokenize_limit: 1,
                 cvc_retention: hour,
                 token_intent_retention: hour,
+                card_velocity_limit: 1,
             },
             application: ids::new_uuid(),
             application_kind: kind,
             key: ids::new_uuid(),
-            standing: Standing::Application,
             is_legacy: false,
+            standing: Standing::Application,
             grants: Grants {
                 permissions: all.clone().collect(),
                 rules: vec![AccessRule {

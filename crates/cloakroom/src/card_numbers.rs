@@ -1,9 +1,13 @@
 //! Noticing card numbers, above all where they must not be.
 
+use cloakroom_crypto::Sensitive;
+
 /// Digits up to which groups may be joined, and characters that may stand between two groups.
 const DIGITS_MAX: usize = 19;
 const DIGITS_MIN: usize = 13;
 const SEPARATORS_MAX: usize = 3;
+/// Numbers that one text is searched for; nobody guesses at a text that holds more.
+const FOUND_MAX: usize = 100;
 
 const UUID_LENGTH: usize = 36;
 const UUID_FIRST_GROUP: usize = 8;
@@ -17,14 +21,44 @@ pub(crate) const NO_CARD_NUMBER: &str = "must not hold a card number: it is kept
 /// Every run of neighbouring groups of digits is tried, so that an expiry or a security code beside
 /// a number does not hide it. UUIDs are left out: one in eight hundred would be taken for a card.
 pub(crate) fn holds_card_number(text: &str) -> bool {
+    visit(text, &mut |_| Visit::Stop) == Visit::Stop
+}
+
+/// The different card numbers in text, as digits alone; of very many, the first ones.
+pub(crate) fn card_numbers_in(text: &str) -> Vec<Sensitive<String>> {
+    let mut found: Vec<Sensitive<String>> = Vec::new();
+    visit(text, &mut |digits| {
+        let is_new = found
+            .iter()
+            .all(|number| number.expose().as_bytes() != digits);
+        if is_new && let Ok(number) = std::str::from_utf8(digits) {
+            found.push(Sensitive::new(number.to_owned()));
+        }
+        match found.len() < FOUND_MAX {
+            true => Visit::GoOn,
+            false => Visit::Stop,
+        }
+    });
+    found
+}
+
+/// Whether there is more to look at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Visit {
+    GoOn,
+    Stop,
+}
+
+/// Shows everything in text that looks like a card number.
+fn visit(text: &str, see: &mut dyn FnMut(&[u8]) -> Visit) -> Visit {
     let mut rest = text;
     while let Some((before, after)) = split_at_uuid(rest) {
-        if digits_hold_card_number(before) {
-            return true;
+        if visit_digits(before, see) == Visit::Stop {
+            return Visit::Stop;
         }
         rest = after;
     }
-    digits_hold_card_number(rest)
+    visit_digits(rest, see)
 }
 
 /// What stands before and after the first UUID.
@@ -50,15 +84,15 @@ fn is_uuid(text: &str) -> bool {
     is_shaped && has_letter(&text[..18]) && has_letter(&text[19..])
 }
 
-fn digits_hold_card_number(text: &str) -> bool {
+fn visit_digits(text: &str, see: &mut dyn FnMut(&[u8]) -> Visit) -> Visit {
     let mut digits: Vec<u8> = Vec::new();
     let mut group_starts: Vec<usize> = Vec::new();
     let mut separators = SEPARATORS_MAX + 1;
     for character in text.chars() {
         if let Some(digit) = decimal_digit(character) {
             if separators > SEPARATORS_MAX {
-                if any_window_is_card(&digits, &group_starts) {
-                    return true;
+                if visit_windows(&digits, &group_starts, see) == Visit::Stop {
+                    return Visit::Stop;
                 }
                 digits.clear();
                 group_starts.clear();
@@ -74,7 +108,7 @@ fn digits_hold_card_number(text: &str) -> bool {
             separators += 1;
         }
     }
-    any_window_is_card(&digits, &group_starts)
+    visit_windows(&digits, &group_starts, see)
 }
 
 /// ASCII digits, and those of other scripts that people paste: full-width and Arabic ones.
@@ -89,14 +123,27 @@ fn decimal_digit(character: char) -> Option<u8> {
     })
 }
 
-/// Tries every run of whole groups that has the length of a card number.
-fn any_window_is_card(digits: &[u8], group_starts: &[usize]) -> bool {
-    let ends = || group_starts.iter().skip(1).copied().chain([digits.len()]);
-    group_starts.iter().any(|&start| {
-        ends()
-            .filter(|&end| end > start && (DIGITS_MIN..=DIGITS_MAX).contains(&(end - start)))
-            .any(|end| is_card_like(&digits[start..end]))
-    })
+/// Tries every run of whole groups that has the length of a card number. A run has no more groups than
+/// a number has digits, so that text of any length costs in proportion to it.
+fn visit_windows(
+    digits: &[u8],
+    group_starts: &[usize],
+    see: &mut dyn FnMut(&[u8]) -> Visit,
+) -> Visit {
+    for (group, &start) in group_starts.iter().enumerate() {
+        let later = group_starts.iter().skip(group + 1).copied();
+        let ends = later
+            .chain([digits.len()])
+            .take_while(|end| end - start <= DIGITS_MAX)
+            .filter(|end| end - start >= DIGITS_MIN);
+        for end in ends {
+            let window = &digits[start..end];
+            if is_card_like(window) && see(window) == Visit::Stop {
+                return Visit::Stop;
+            }
+        }
+    }
+    Visit::GoOn
 }
 
 /// Digits that start like a card and pass the Luhn check.
@@ -184,5 +231,41 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(holds_card_number(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn card_numbers_are_taken_out_of_text_once_each() {
+        let many: String = (0..200)
+            .map(|n| format!("{:012}", 400_000_000_000_u64 + n))
+            .flat_map(|start| (0..10).map(move |end| format!("{start}000{end} x ")))
+            .collect();
+        let cases: [(&str, &[&str]); 4] = [
+            ("order 42", &[]),
+            (
+                "4242-4242-4242-4242 and 4242424242424242",
+                &["4242424242424242"],
+            ),
+            (
+                "{\"a\":\"378282246310005\",\"b\":4242424242424242}",
+                &["378282246310005", "4242424242424242"],
+            ),
+            ("4.242424242424242e15", &["4242424242424242"]),
+        ];
+        for (text, expected) in cases {
+            let found = card_numbers_in(text);
+            let found: Vec<&str> = found.iter().map(|n| n.expose().as_str()).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+        assert_eq!(card_numbers_in(&many).len(), FOUND_MAX);
+    }
+
+    #[test]
+    fn a_megabyte_of_single_digits_costs_little() {
+        let started = std::time::Instant::now();
+
+        let found = holds_card_number(&"1 ".repeat(500_000));
+
+        assert!(!found);
+        assert!(started.elapsed() < std::time::Duration::from_secs(5));
     }
 }

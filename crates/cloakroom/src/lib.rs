@@ -35,6 +35,7 @@ pub mod sessions;
 pub mod tenants;
 
 pub mod audit;
+pub mod velocity;
 
 pub mod access;
 pub mod idempotency;

@@ -187,7 +187,7 @@ fn complete(operation: &mut Operation) {
         }
         let trace = RefOr::Ref(Ref::new("#/components/headers/TraceId"));
         response.headers.insert("BT-TRACE-ID".to_owned(), trace);
-        if status == "503" {
+        if status == "429" || status == "503" {
             let wait = RefOr::Ref(Ref::new("#/components/headers/RetryAfter"));
             response.headers.insert("Retry-After".to_owned(), wait);
         }

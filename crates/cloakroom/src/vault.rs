@@ -16,6 +16,7 @@ use crate::rate_limits::RateLimits;
 use crate::security_codes::SecurityCodes;
 use crate::storage::{self, Db, Redis};
 use crate::tokens::Turns;
+use crate::velocity::Velocity;
 use crate::{access, keys, rate_limits};
 
 /// A shared handle to a running vault.
@@ -36,6 +37,7 @@ pub struct Parts {
     pub bins: Bins,
     pub security_codes: SecurityCodes,
     pub turns: Turns,
+    pub velocity: Velocity,
 }
 
 impl Deref for Vault {
@@ -87,6 +89,7 @@ impl Vault {
             security_codes: SecurityCodes::default(),
             redis: Redis::open(&config.redis)?,
             turns: Turns::default(),
+            velocity: Velocity::default(),
             config,
             db,
             keys,

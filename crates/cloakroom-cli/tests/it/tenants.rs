@@ -48,6 +48,7 @@ fn quotas_and_settings_are_shown_and_changed() {
     assert_eq!(line(&before, "detokenize_limit")[1], "5");
     assert_eq!(line(&before, "cvc_retention")[1], "1h");
     assert_eq!(line(&before, "token_intent_retention")[1], "24h");
+    assert_eq!(line(&before, "card_velocity_limit")[1], "10");
     assert!(!before.contains("within five seconds"), "{before}");
     let own = ["the", "tenant's", "own"];
     assert_eq!(

@@ -15,7 +15,7 @@ use super::row_mac::NO_QUOTAS;
 use crate::config::{self, Config};
 
 const SECONDS: &str = "must be a whole number of seconds";
-const TOKENS: &str = "must be a whole number";
+const NUMBER: &str = "must be a whole number";
 
 /// How the table of rate limits holds for a tenant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +89,8 @@ pub struct Quotas {
     pub detokenize_limit: usize,
     pub cvc_retention: Duration,
     pub token_intent_retention: Duration,
+    /// Different card numbers with equal first six and last four digits, by one application in an hour.
+    pub card_velocity_limit: usize,
 }
 
 /// Quotas of one tenant; where it has none, the deployment's hold. Times are in seconds.
@@ -107,16 +109,19 @@ pub struct TenantQuotas {
     pub cvc_retention: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_intent_retention: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub card_velocity_limit: Option<usize>,
 }
 
 impl TenantQuotas {
-    pub const NAMES: [&str; 6] = [
+    pub const NAMES: [&str; 7] = [
         "rate_limit",
         "log_retention",
         "tokenize_limit",
         "detokenize_limit",
         "cvc_retention",
         "token_intent_retention",
+        "card_velocity_limit",
     ];
 
     /// Reads what was kept.
@@ -134,12 +139,13 @@ impl TenantQuotas {
         match name {
             "rate_limit" => changed.rate_limit = read(name, value, RateLimit::RULE)?,
             "log_retention" => changed.log_retention = read(name, value, SECONDS)?,
-            "tokenize_limit" => changed.tokenize_limit = read(name, value, TOKENS)?,
-            "detokenize_limit" => changed.detokenize_limit = read(name, value, TOKENS)?,
+            "tokenize_limit" => changed.tokenize_limit = read(name, value, NUMBER)?,
+            "detokenize_limit" => changed.detokenize_limit = read(name, value, NUMBER)?,
             "cvc_retention" => changed.cvc_retention = read(name, value, SECONDS)?,
             "token_intent_retention" => {
                 changed.token_intent_retention = read(name, value, SECONDS)?;
             }
+            "card_velocity_limit" => changed.card_velocity_limit = read(name, value, NUMBER)?,
             _ => return Err(Error::invalid(name, "is no quota")),
         }
         changed.check()?;
@@ -168,17 +174,20 @@ impl TenantQuotas {
     pub fn check(&self) -> Result<(), Error> {
         let seconds = |time: Option<u64>| time.map(Duration::from_secs);
         let shown = |time: &Duration| format!("{} seconds", time.as_secs());
-        let tokens = |count: &usize| count.to_string();
+        let number = |count: &usize| count.to_string();
         let log = config::Quotas::LOG_RETENTION;
         within("log_retention", seconds(self.log_retention), &log, shown)?;
         let tokens_max = config::Quotas::TOKENS;
-        within("tokenize_limit", self.tokenize_limit, &tokens_max, tokens)?;
+        within("tokenize_limit", self.tokenize_limit, &tokens_max, number)?;
         within(
             "detokenize_limit",
             self.detokenize_limit,
             &tokens_max,
-            tokens,
+            number,
         )?;
+        let cards = config::Quotas::CARD_VELOCITY;
+        let given = self.card_velocity_limit;
+        within("card_velocity_limit", given, &cards, number)?;
         let codes = config::SecurityCodes::RETENTION;
         within("cvc_retention", seconds(self.cvc_retention), &codes, shown)?;
         let intents = config::Quotas::TOKEN_INTENT_RETENTION;
@@ -200,6 +209,7 @@ impl TenantQuotas {
                 self.token_intent_retention,
                 quotas.token_intent_retention,
             ),
+            card_velocity_limit: self.card_velocity_limit.unwrap_or(quotas.card_velocity),
         }
     }
 }
@@ -264,6 +274,10 @@ mod tests {
             ("cvc_retention", json!(172_801), false),
             ("token_intent_retention", json!(172_800), true),
             ("token_intent_retention", json!(172_801), false),
+            ("card_velocity_limit", json!(1), true),
+            ("card_velocity_limit", json!(0), false),
+            ("card_velocity_limit", json!(1_000), true),
+            ("card_velocity_limit", json!(1_001), false),
             ("tokenise_limit", json!(5), false),
         ];
         for (name, value, fits) in cases {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -155,6 +156,18 @@ impl ApiError {
             "body_too_slow",
             "The body did not arrive in time.",
         )
+    }
+
+    /// 429: too much of something; `code` says of what, and the time when to come back.
+    pub fn too_many(
+        code: &'static str,
+        detail: impl Into<Cow<'static, str>>,
+        retry_after: Duration,
+    ) -> Self {
+        let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail);
+        let seconds = retry_after.as_millis().div_ceil(1_000).max(1);
+        error.retry_after_seconds = Some(u32::try_from(seconds).unwrap_or(u32::MAX));
+        error
     }
 
     /// 500: something that should not happen; `code` tells operators what.

@@ -70,10 +70,10 @@ pub async fn import_key(
     let id = uuid(application)?;
     let recorded = audit::begin(vault).await?;
     let imported = insert_legacy(vault, &recorded, asker, (id, key, text)).await;
-    settle(recorded, imported, |imported| {
+    let entries = |imported: &ApplicationKey| {
         vec![asker.entry(Operation::Create, EntityKind::ApplicationKey, imported.id)]
-    })
-    .await
+    };
+    settle(recorded, imported, entries, &Reply::none()).await
 }
 
 fn no_legacy_key() -> Error {

@@ -210,8 +210,8 @@ struct LogBody<'a> {
     actor_type: &'static str,
     entity_type: &'static str,
     entity_id: &'a str,
-    /// `create`, `read`, `update`, `delete`, `use`, `search`, `invoke`, `authorize`, `expire` or
-    /// `convert`.
+    /// `create`, `read`, `update`, `delete`, `use`, `search`, `invoke`, `authorize`, `expire`,
+    /// `convert` or `refuse`.
     operation: &'static str,
     /// What was seen of sensitive data: `redacted`, `masked` or `revealed`; `done` where none was asked
     /// for.

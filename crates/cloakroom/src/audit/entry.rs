@@ -112,6 +112,7 @@ operations! {
     Authorize 8 "authorize" "authorized";
     Expire 9 "expire" "expired";
     Convert 10 "convert" "converted";
+    Refuse 11 "refuse" "refused for too many card numbers";
 }
 
 impl Operation {

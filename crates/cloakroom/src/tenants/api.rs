@@ -369,6 +369,8 @@ struct QuotaChangeBody {
     cvc_retention: Option<u64>,
     #[schema(minimum = 1, maximum = 172800)]
     token_intent_retention: Option<u64>,
+    #[schema(minimum = 1, maximum = 1000)]
+    card_velocity_limit: Option<usize>,
 }
 
 /// What a tenant may use. Times are in seconds.
@@ -387,6 +389,9 @@ struct QuotasBody {
     cvc_retention: u64,
     /// How long a token intent can be used.
     token_intent_retention: u64,
+    /// Different card numbers with the same first six and last four digits that one application may
+    /// send within an hour.
+    card_velocity_limit: usize,
 }
 
 impl QuotasBody {
@@ -398,6 +403,7 @@ impl QuotasBody {
             detokenize_limit: quotas.detokenize_limit,
             cvc_retention: quotas.cvc_retention.as_secs(),
             token_intent_retention: quotas.token_intent_retention.as_secs(),
+            card_velocity_limit: quotas.card_velocity_limit,
         }
     }
 }

@@ -1,11 +1,12 @@
 //! What equal data of one type and tenant has in common.
 
-use cloakroom_crypto::Fingerprint;
+use cloakroom_crypto::{Fingerprint, Sensitive};
 use cloakroom_expressions::Context;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::expression::{evaluate_to_text, parse_template};
+use crate::card_numbers::card_numbers_in;
 use crate::keys::TenantKeys;
 use crate::token_types::TokenKind;
 
@@ -21,6 +22,32 @@ pub(crate) fn fingerprint_by_type(
 /// The fingerprint of what an expression gave.
 pub(crate) fn fingerprint_of(keys: &TenantKeys, kind: TokenKind, text: &str) -> Fingerprint {
     keys.fingerprint(kind.name(), &normal(text))
+}
+
+/// The card numbers that a token or its fingerprint tells something about.
+///
+/// Cards have one. Data of the type `token` may hold anything, and is compared with all of it; and
+/// whoever gives an expression may make a fingerprint of more than the card: `digested` is what came
+/// of it. Expressions may also hide the digits that they are given, so then all of the data is searched.
+/// The numbers of other types are not those of cards, and no fingerprint of theirs equals one of a card.
+pub(crate) fn card_numbers_of(
+    kind: TokenKind,
+    data: &Value,
+    digested: Option<&str>,
+) -> Vec<Sensitive<String>> {
+    let own = match kind {
+        TokenKind::Card | TokenKind::NetworkToken => data.get("number").and_then(Value::as_str),
+        TokenKind::CardNumber => data.as_str(),
+        TokenKind::Token => None,
+        _ => return Vec::new(),
+    };
+    let own = own.map(|number| Sensitive::new(number.to_owned()));
+    let mut numbers: Vec<Sensitive<String>> = own.into_iter().collect();
+    numbers.extend(digested.map(card_numbers_in).unwrap_or_default());
+    if kind == TokenKind::Token || digested.is_some() {
+        numbers.extend(card_numbers_in(Sensitive::new(data.to_string()).expose()));
+    }
+    numbers
 }
 
 fn by_type(kind: TokenKind, data: &Value) -> Option<String> {

@@ -19,7 +19,9 @@ pub(crate) use self::digest::{
     folded_metadata_terms, metadata_term,
 };
 pub(crate) use self::expression::{evaluate_to_text, parse_mask, parse_template, sources};
-pub(crate) use self::fingerprint::{base58, fingerprint_by_type, fingerprint_of, normal};
+pub(crate) use self::fingerprint::{
+    base58, card_numbers_of, fingerprint_by_type, fingerprint_of, normal,
+};
 pub(crate) use self::id::NewId;
 pub use self::id::TokenId;
 pub(crate) use self::metadata::settle as metadata;

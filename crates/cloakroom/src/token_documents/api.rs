@@ -48,6 +48,7 @@ pub fn routes() -> OpenApiRouter<Vault> {
         (status = 409, description = "An id is taken.", body = Problem),
         (status = 413, description = "The body is too large.", body = Problem),
         (status = 415, description = "The body is not JSON.", body = Problem),
+        (status = 429, description = "Too many card numbers were tried.", body = Problem),
         (status = 503, description = "The database is away, or the outcome is unknown.",
          body = Problem),
     ),

@@ -10,6 +10,7 @@ use crate::caller::Caller;
 use crate::idempotency::Reply;
 use crate::tokens::{self, Draft, NewTokenBody, Placed, TokenBody};
 use crate::vault::Vault;
+use crate::velocity;
 
 /// The document with tokens in the place of values.
 pub struct Tokenized {
@@ -74,7 +75,12 @@ async fn drafts(
     }
     match broken.is_empty() {
         true => Ok(drafts),
-        false => Err(Error::Invalid(broken)),
+        false => {
+            velocity::notice_refused(vault, caller, &broken)
+                .await
+                .map_err(tokens::Error::from)?;
+            Err(Error::Invalid(broken))
+        }
     }
 }
 

@@ -11,10 +11,12 @@ use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
 use crate::client_encryption::{GivenData, given_data};
 use crate::idempotency::Reply;
-use crate::token_attributes::{self as attributes, Details, fingerprint_by_type, keep};
+use crate::token_attributes::{
+    self as attributes, Details, card_numbers_of, fingerprint_by_type, keep,
+};
 use crate::token_types::{SecurityCode, TokenKind, settle};
 use crate::vault::Vault;
-use crate::{ids, keys, security_codes};
+use crate::{ids, keys, security_codes, velocity};
 
 /// An intent that is asked for; nothing in it is checked yet.
 #[derive(Default)]
@@ -50,12 +52,14 @@ pub async fn create(
         (None, _) | (_, None) => None,
     };
     let (Some(kind), Some(settled)) = (kind, settled) else {
+        velocity::notice_refused(vault, caller, &broken).await?;
         return Err(Error::Invalid(broken));
     };
 
     let keys = vault.keys.of(caller.tenant).await?;
     let value: Value =
         serde_json::from_slice(settled.data.expose()).map_err(|_| keys::Error::Integrity)?;
+    velocity::admit(vault, caller, &card_numbers_of(kind, &value, None)).await?;
     let created_at = vault.audit.now().await?;
     let retention = caller.quotas.token_intent_retention;
     let intent = TokenIntent {

@@ -21,7 +21,7 @@ pub(crate) use self::store::{STATEMENTS, all_held, consumed, held};
 pub use self::sweep::sweep;
 use crate::api::Broken;
 use crate::caller::Denied;
-use crate::{audit, keys, storage};
+use crate::{audit, keys, storage, velocity};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -31,6 +31,8 @@ pub enum Error {
     Invalid(Vec<Broken>),
     #[error("no such token intent")]
     NotFound,
+    #[error(transparent)]
+    Velocity(#[from] velocity::Error),
     #[error(transparent)]
     Unrecorded(#[from] audit::Unrecorded),
     #[error(transparent)]

@@ -106,6 +106,7 @@ async fn list_tokens(
         (status = 408, description = "The body did not arrive in time.", body = Problem),
         (status = 413, description = "The body is too large.", body = Problem),
         (status = 415, description = "The body is not JSON.", body = Problem),
+        (status = 429, description = "Too many card numbers were tried.", body = Problem),
         (status = 503, description = "The database is away.", body = Problem),
     ),
 )]
@@ -197,6 +198,7 @@ async fn list_tokens_old(
         (status = 410, description = "This vault no longer serves it.", body = Problem),
         (status = 413, description = "The body is too large.", body = Problem),
         (status = 415, description = "The body is not JSON.", body = Problem),
+        (status = 429, description = "Too many card numbers were tried.", body = Problem),
         (status = 503, description = "The database is away.", body = Problem),
     ),
 )]
@@ -316,6 +318,7 @@ impl From<Error> for ApiError {
             Error::Denied(denied) => denied.into(),
             Error::Invalid(broken) => Self::all_invalid(broken),
             Error::Tokens(error) => error.into(),
+            Error::Velocity(error) => error.into(),
             Error::Keys(error) => error.into(),
             Error::Storage(error) => error.into(),
         }

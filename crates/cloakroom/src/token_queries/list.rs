@@ -9,12 +9,13 @@ use crate::access::{Container, Permission, Subject};
 use crate::api::Broken;
 use crate::audit::Operation;
 use crate::caller::Caller;
+use crate::card_numbers::card_numbers_in;
 use crate::keys;
 use crate::token_attributes::{Term, data_term, fingerprint_term, metadata_term};
 use crate::token_types::TokenKind;
 use crate::tokens::{self, TokenRow, TokenView};
 use crate::vault::Vault;
-use crate::{containers, storage};
+use crate::{containers, storage, velocity};
 
 /// Rows that are read at a time where only some of them are covered, and how often one request does so.
 const LOOK: usize = 100;
@@ -142,16 +143,13 @@ enum Wanted {
 
 impl Wanted {
     /// Nothing when no token can be meant.
-    async fn new(
-        vault: &Vault,
-        caller: &Caller,
-        filter: &Filter,
-    ) -> Result<Option<Self>, keys::Error> {
+    async fn new(vault: &Vault, caller: &Caller, filter: &Filter) -> Result<Option<Self>, Error> {
         let keys = vault.keys.of(caller.tenant).await?;
         Ok(match &filter.condition {
             None => Some(Self::Kinds(all_kinds())),
             Some(Condition::Kind(kind)) => Some(Self::Kinds(vec![*kind as i16])),
             Some(Condition::Data(value)) => {
+                velocity::admit(vault, caller, &card_numbers_in(value.expose())).await?;
                 Some(Self::Term(data_term(&keys, value.expose()), None))
             }
             Some(Condition::Metadata { key, value }) => {

@@ -6,10 +6,12 @@ use super::{Error, OldFilter};
 use crate::access::Permission;
 use crate::api::NumberedPage;
 use crate::caller::Caller;
+use crate::card_numbers::card_numbers_in;
 use crate::token_attributes::TokenId;
 use crate::token_attributes::{data_term, fold, folded_metadata_terms};
 use crate::tokens::{self, TokenRow, TokenView};
 use crate::vault::Vault;
+use crate::velocity;
 
 /// How many rows are looked at where only some of them are covered: the older list has no way to go on
 /// from where it stopped.
@@ -126,6 +128,7 @@ async fn terms_of(
             .extend(folded_metadata_terms(&keys, key, value));
     }
     if let Some(data) = &filter.data {
+        velocity::admit(vault, caller, &card_numbers_in(data.expose())).await?;
         wanted.terms.push(data_term(&keys, data.expose()));
     }
     Ok((wanted.conditions > 0).then_some(wanted))

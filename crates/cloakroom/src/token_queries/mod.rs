@@ -18,7 +18,7 @@ pub use self::page::Page;
 pub(crate) use self::store::STATEMENTS;
 use crate::api::Broken;
 use crate::caller::Denied;
-use crate::{keys, storage, tokens};
+use crate::{keys, storage, tokens, velocity};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -28,6 +28,9 @@ pub enum Error {
     Invalid(Vec<Broken>),
     #[error(transparent)]
     Tokens(#[from] tokens::Error),
+    /// Searching for a number tells whether it is there, as a fingerprint does.
+    #[error(transparent)]
+    Velocity(#[from] velocity::Error),
     #[error(transparent)]
     Keys(#[from] keys::Error),
     #[error(transparent)]

@@ -80,6 +80,7 @@ pub fn routes() -> OpenApiRouter<Vault> {
         (status = 409, description = "The id is taken.", body = Problem),
         (status = 413, description = "The body is too large.", body = Problem),
         (status = 415, description = "The body is not JSON.", body = Problem),
+        (status = 429, description = "Too many card numbers were tried.", body = Problem),
         (status = 503, description = "The database is away, or the outcome is unknown.",
          body = Problem),
     ),
@@ -154,6 +155,7 @@ async fn find_token(
         (status = 409, description = "Others change the same token all the time.", body = Problem),
         (status = 413, description = "The body is too large.", body = Problem),
         (status = 415, description = "The body is not a JSON merge patch.", body = Problem),
+        (status = 429, description = "Too many card numbers were tried.", body = Problem),
         (status = 503, description = "The database is away, or the outcome is unknown.",
          body = Problem),
     ),
@@ -465,6 +467,7 @@ impl From<Error> for ApiError {
             Error::Contended => {
                 Self::conflict("Others changed the same token at the same moment; try again.")
             }
+            Error::Velocity(error) => error.into(),
             Error::Intent(error) => error.into(),
             Error::Unrecorded(error) => error.into(),
             Error::Keys(error) => error.into(),

@@ -1,6 +1,6 @@
 //! Everything about a token that clients decide, checked and ready to be sealed.
 
-use cloakroom_crypto::Fingerprint;
+use cloakroom_crypto::{Fingerprint, Sensitive};
 use cloakroom_expressions::{Context, Template};
 use serde_json::{Map, Value};
 
@@ -8,8 +8,10 @@ use super::Error;
 use super::token::{Bound, TokenData};
 use crate::access::Container;
 use crate::keys::{self, TenantKeys};
-use crate::token_attributes::{Digests, Findable, FingerprintBy};
-use crate::token_attributes::{Expiry, NO_MASK, TokenId, parse_template};
+use crate::token_attributes::{
+    Digests, Expiry, Findable, FingerprintBy, NO_MASK, TokenId, card_numbers_of, evaluate_to_text,
+    parse_template,
+};
 use crate::token_types::TokenKind;
 
 /// A token without its id, its history and its security code.
@@ -44,9 +46,7 @@ impl Content {
     ) -> Result<Digests, Error> {
         let data = self.data_value()?;
         let metadata = self.metadata_map();
-        let given = self.fingerprint_expression.as_deref();
-        let given: Option<Template> =
-            given.and_then(|text| parse_template(Context::Fingerprint, text).ok());
+        let given = self.fingerprint_template();
         let findable = Findable {
             kind: self.kind,
             data: &data,
@@ -59,6 +59,23 @@ impl Content {
             search_indexes: &self.search_templates(),
         };
         findable.digest(keys).map_err(Error::Invalid)
+    }
+
+    /// The card numbers that are tried with this token.
+    pub(super) fn card_numbers(&self) -> Result<Vec<Sensitive<String>>, keys::Error> {
+        let data = self.data_value()?;
+        let given = self.fingerprint_template().and_then(|template| {
+            let metadata = self.metadata_map().map_or(Value::Null, Value::Object);
+            let variables = [("data", &data), ("metadata", &metadata)];
+            evaluate_to_text(&template, &variables).ok()
+        });
+        Ok(card_numbers_of(self.kind, &data, given.as_deref()))
+    }
+
+    /// The expression that the client gave, if it did.
+    fn fingerprint_template(&self) -> Option<Template> {
+        let text = self.fingerprint_expression.as_deref()?;
+        parse_template(Context::Fingerprint, text).ok()
     }
 
     /// Seals the data for the row that it will be in.

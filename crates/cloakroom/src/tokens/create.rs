@@ -13,7 +13,7 @@ use super::store::{self, CodeChange, Outcome, Told, Values, Write};
 use super::token::entry;
 use super::update::{Rewriting, merged, past_expiry};
 use super::view::{Opened, Shown, Visible, open, view_met};
-use super::{Error, NewToken, Placed, Token};
+use super::{Error, NewToken, Placed, Token, noticed};
 use crate::access::{DeduplicationBehavior, Permission, Subject, Transform};
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
@@ -23,7 +23,7 @@ use crate::token_attributes::Digests;
 use crate::token_attributes::{NewId, TokenId};
 use crate::token_types::SecurityCode;
 use crate::vault::Vault;
-use crate::{containers, security_codes, storage, token_intents};
+use crate::{containers, security_codes, storage, token_intents, velocity};
 
 /// A fresh row's version; updates count on from here.
 const FIRST_VERSION: u32 = 1;
@@ -42,7 +42,8 @@ pub async fn create(
     new: NewToken<'_>,
     reply: &Reply<'_, Placed>,
 ) -> Result<Placed, Error> {
-    let draft = draft(vault, caller, new, String::new()).await?;
+    let draft = draft(vault, caller, new, String::new()).await;
+    let draft = noticed(vault, caller, draft).await?;
     let keep = |placed: &[Placed]| reply.keep(&placed[0]);
     let mut placed = create_all(vault, caller, &[draft], &keep).await?;
     placed.pop().ok_or(Error::Contended)
@@ -64,6 +65,11 @@ pub(crate) async fn create_all(
         transforms.push(caller.require(Permission::TokenCreate, &draft.content.container)?);
     }
     refuse_intents_twice(drafts)?;
+    let mut numbers = Vec::new();
+    for draft in drafts {
+        numbers.extend(draft.content.card_numbers()?);
+    }
+    velocity::admit(vault, caller, &numbers).await?;
     let creating = Creating {
         vault,
         caller,

@@ -30,8 +30,9 @@ pub(crate) use self::view::view_readable;
 pub use self::view::{Shown, TokenView};
 use crate::access::DeduplicationBehavior;
 use crate::api::Broken;
-use crate::caller::Denied;
-use crate::{audit, keys, storage, token_intents};
+use crate::caller::{Caller, Denied};
+use crate::vault::Vault;
+use crate::{audit, keys, storage, token_intents, velocity};
 
 /// What became of a token that was asked for.
 #[derive(Clone)]
@@ -56,6 +57,8 @@ pub enum Error {
     #[error("others changed the same tokens at the same moment, again and again")]
     Contended,
     #[error(transparent)]
+    Velocity(#[from] velocity::Error),
+    #[error(transparent)]
     Intent(#[from] token_intents::Error),
     #[error(transparent)]
     Unrecorded(#[from] audit::Unrecorded),
@@ -75,4 +78,12 @@ impl Error {
             other => other,
         }
     }
+}
+
+/// Passes an outcome on, once a number in it that is no card number is counted against its sender.
+async fn noticed<T>(vault: &Vault, caller: &Caller, outcome: Result<T, Error>) -> Result<T, Error> {
+    if let Err(Error::Invalid(broken)) = &outcome {
+        velocity::notice_refused(vault, caller, broken).await?;
+    }
+    outcome
 }

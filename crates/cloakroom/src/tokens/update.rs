@@ -12,18 +12,18 @@ use super::find::record_reads;
 use super::store::{self, Before, Outcome, Told, Values, Write};
 use super::token::entry;
 use super::view::{Opened, Shown, Visible, find_code, open, open_named, view_met};
-use super::{Error, Placed, Token, TokenView};
+use super::{Error, Placed, Token, TokenView, noticed};
 use crate::access::{Container, DeduplicationBehavior, Permission, Subject, Transform};
 use crate::api::{Broken, merge_patch};
 use crate::audit::Operation;
 use crate::caller::Caller;
-use crate::containers;
 use crate::idempotency::Reply;
 use crate::keys::{self, TenantKeys};
 use crate::token_attributes::Digests;
 use crate::token_attributes::{self as attributes, NO_MASK, TokenId, keep};
 use crate::token_types::{SecurityCode, settle_patched};
 use crate::vault::Vault;
+use crate::{containers, velocity};
 
 /// How many times to start over when other nodes change the token at the same moment.
 const ATTEMPTS: usize = 20;
@@ -72,6 +72,18 @@ impl TokenPatch {
         }
         Err(broken)
     }
+
+    /// Counts the card numbers that are tried if the token may get another fingerprint than it had.
+    async fn admit(&self, vault: &Vault, caller: &Caller, content: &Content) -> Result<(), Error> {
+        let has_expression = content.fingerprint_expression.is_some();
+        let compares_anew = !matches!(self.data, Change::Stays)
+            || !matches!(self.fingerprint_expression, Change::Stays)
+            || (has_expression && !matches!(self.metadata, Change::Stays));
+        if compares_anew {
+            velocity::admit(vault, caller, &content.card_numbers()?).await?;
+        }
+        Ok(())
+    }
 }
 
 /// What a patch does to an attribute: absent, null, or a value.
@@ -106,7 +118,7 @@ pub async fn update(
     if matches!(updated, Err(Error::NotFound | Error::Denied(_))) {
         patch.check().map_err(Error::Invalid)?;
     }
-    updated
+    noticed(vault, caller, updated).await
 }
 
 async fn merge(
@@ -133,10 +145,10 @@ async fn merge(
         };
         let transform = caller.require_on(Permission::TokenUpdate, destination)?;
 
+        patch.admit(vault, caller, &content).await?;
         let settings = &caller.settings;
-        let deduplicate = patch
-            .deduplicate_token
-            .unwrap_or(settings.deduplicate_tokens);
+        let deduplicate = patch.deduplicate_token;
+        let deduplicate = deduplicate.unwrap_or(settings.deduplicate_tokens);
         let wants_fingerprint =
             deduplicate || settings.fingerprint_tokens || opened.token.fingerprint.is_some();
         let digests = content.digests(&keys, wants_fingerprint)?;

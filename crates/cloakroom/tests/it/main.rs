@@ -36,3 +36,4 @@ mod support;
 mod tenants;
 mod tokens;
 mod updates;
+mod velocity;

@@ -298,6 +298,7 @@ async fn quotas_are_the_deployments_unless_a_tenant_has_its_own() {
         "detokenize_limit": 30,
         "cvc_retention": 1_800,
         "token_intent_retention": 3_600,
+        "card_velocity_limit": 50,
         "color": "red",
     });
     let changed = client.put(QUOTAS, own).await;
@@ -317,7 +318,8 @@ async fn quotas_are_the_deployments_unless_a_tenant_has_its_own() {
       "tokenize_limit": 6,
       "detokenize_limit": 5,
       "cvc_retention": 3600,
-      "token_intent_retention": 86400
+      "token_intent_retention": 86400,
+      "card_velocity_limit": 10
     }
     "#);
     insta::assert_snapshot!(changed.told(&[]), @r#"
@@ -327,7 +329,8 @@ async fn quotas_are_the_deployments_unless_a_tenant_has_its_own() {
       "tokenize_limit": 20,
       "detokenize_limit": 30,
       "cvc_retention": 1800,
-      "token_intent_retention": 3600
+      "token_intent_retention": 3600,
+      "card_velocity_limit": 50
     }
     "#);
     assert_eq!(kept.body, changed.body);
@@ -355,6 +358,7 @@ async fn quotas_out_of_range_are_refused_together() {
                 "detokenize_limit": 1_001,
                 "cvc_retention": "1h",
                 "token_intent_retention": 172_801,
+                "card_velocity_limit": 0,
             }),
         )
         .await;

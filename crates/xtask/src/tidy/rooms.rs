@@ -22,7 +22,7 @@ pub(super) const LAYERS: [&[&str]; 12] = [
         "client_encryption",
     ],
     &["applications", "tenants", "members", "sessions"],
-    &["audit"],
+    &["velocity", "audit"],
     &["access", "rate_limits", "idempotency"],
     &["events", "formulas", "keys"],
     &[

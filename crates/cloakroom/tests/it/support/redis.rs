@@ -93,6 +93,22 @@ impl TestRedis {
         self.ask(redis::cmd("GET").arg(name).take()).await
     }
 
+    /// Runs a script with one argument.
+    pub(crate) async fn script(&self, script: &str, argument: &str) {
+        let mut command = redis::cmd("EVAL");
+        command.arg(script).arg(0).arg(argument);
+        let _answer: redis::Value = self.ask(command).await;
+    }
+
+    /// All that is kept under a name, whatever it is.
+    pub(crate) async fn dump(&self, name: &str) -> Vec<u8> {
+        self.ask(redis::cmd("DUMP").arg(name).take()).await
+    }
+
+    pub(crate) async fn left_ms(&self, name: &str) -> i64 {
+        self.ask(redis::cmd("PTTL").arg(name).take()).await
+    }
+
     /// How often a command was called since the server started.
     pub(crate) async fn calls_of(&self, command: &str) -> u32 {
         let stats: String = self
