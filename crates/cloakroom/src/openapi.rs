@@ -88,7 +88,10 @@ pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
             operation.deprecated = Some(Deprecated::True);
         }
         let responses = &mut operation.responses.responses;
-        responses.insert("500".to_owned(), RefOr::T(internal_error()));
+        let internal = problem("Something went wrong on our side.");
+        responses.insert("500".to_owned(), internal);
+        let busy = problem("The node has too much to do for this tenant (`busy`).");
+        responses.entry("503".to_owned()).or_insert(busy);
     }
     let info = InfoBuilder::new()
         .title("Cloakroom")
@@ -153,13 +156,13 @@ fn answer_once(operation: &mut Operation) {
             conflict.description = format!("{} Or: {also}", conflict.description)
         }
         _ => {
-            responses.insert("409".to_owned(), RefOr::T(problem(also)));
+            responses.insert("409".to_owned(), problem(also));
         }
     }
     let other_body = "With `idempotency.refuse_other_bodies`: the key was used with another body.";
     responses
         .entry("422".to_owned())
-        .or_insert_with(|| RefOr::T(problem(other_body)));
+        .or_insert_with(|| problem(other_body));
 }
 
 /// What every operation takes and answers besides its own.
@@ -173,7 +176,10 @@ fn complete(operation: &mut Operation) {
     {
         body.required = Some(Required::False);
     }
-    for (status, response) in &mut operation.responses.responses {
+    let too_many = problem("More requests than a limit allows (`rate_limited`).");
+    let responses = &mut operation.responses.responses;
+    responses.insert("429".to_owned(), too_many);
+    for (status, response) in responses {
         let RefOr::T(response) = response else {
             continue;
         };
@@ -202,16 +208,13 @@ fn answer_with_a_problem(response: &mut response::Response) {
     }
 }
 
-fn internal_error() -> response::Response {
-    problem("Something went wrong on our side.")
-}
-
-fn problem(description: &str) -> response::Response {
+fn problem(description: &str) -> RefOr<response::Response> {
     let problem = Content::new(Some(Ref::from_schema_name("Problem")));
-    ResponseBuilder::new()
+    let response = ResponseBuilder::new()
         .description(description)
         .content("application/json", problem)
-        .build()
+        .build();
+    RefOr::T(response)
 }
 
 fn header(kind: Type, description: &str) -> RefOr<Header> {

@@ -56,8 +56,3 @@ impl Proxy {
         }
     }
 }
-
-/// The text of a legacy key says nothing about the type of its tenant.
-pub fn is_legacy(key: &str) -> bool {
-    !key.contains("_prod_") && !key.contains("_test_")
-}

@@ -9,10 +9,9 @@ use axum::response::{IntoResponse, Response};
 use http::Method;
 
 use super::admit::{admit, refuse_known};
-use super::asked::{Asked, AskedKey, is_legacy};
+use super::asked::{Asked, AskedKey};
 use super::turnstile::Busy;
 use super::verdict::Verdict;
-use crate::access::gate::offered_key;
 use crate::api::{ApiError, ClientAddr};
 use crate::caller::Caller;
 use crate::vault::Vault;
@@ -138,7 +137,7 @@ fn key_of(request: &Request) -> Option<AskedKey> {
         id: caller.key,
         tenant: caller.tenant_kind,
         application: caller.application_kind,
-        is_legacy: is_legacy(offered_key(request.headers())),
+        is_legacy: caller.is_legacy,
         rate_limit: caller.quotas.rate_limit,
     })
 }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use uuid::Uuid;
 
-pub use self::asked::{Asked, AskedKey, Proxy, is_legacy};
+pub use self::asked::{Asked, AskedKey, Proxy};
 use self::local_windows::LocalWindows;
 use self::refusals::Refusals;
 pub use self::row::{Action, Counted, Row, written};

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::counter::{Counter, Outcome, Place, counters_of};
 use super::local_windows::LocalWindows;
-use super::{Action, Asked, AskedKey, Proxy, Row, Table, is_legacy};
+use super::{Action, Asked, AskedKey, Proxy, Row, Table};
 use crate::access::{ApplicationKind, RateLimit, TenantKind};
 use crate::config::Networks;
 use crate::ids;
@@ -159,17 +159,6 @@ fn proxies_legacy_keys_and_routes_to_come_have_their_limits() {
     for (asked, expected) in cases {
         let found = counted(&asked, "");
         assert!(found.contains(&expected), "{expected}: {found:?}");
-    }
-}
-
-#[test]
-fn a_legacy_key_does_not_say_of_which_type_its_tenant_is() {
-    for (text, expected) in [
-        ("key_test_us_pub_x", false),
-        ("key_prod_us_pvt_x", false),
-        ("key_abc", true),
-    ] {
-        assert_eq!(is_legacy(text), expected, "{text}");
     }
 }
 

@@ -264,7 +264,10 @@ mod tests {
         settle().await;
         drop(held);
 
-        assert_eq!(heard.recv().await.map(|(tenant, _)| tenant), Some(2));
+        let next = timeout(Duration::from_secs(10), heard.recv())
+            .await
+            .unwrap();
+        assert_eq!(next.map(|(tenant, _)| tenant), Some(2));
         assert!(is_empty(&turnstile));
     }
 
@@ -278,7 +281,8 @@ mod tests {
             settle().await;
         }
 
-        assert_eq!(turnstile.enter(1).await.err(), Some(Busy));
+        let at_once = timeout(Duration::from_secs(10), turnstile.enter(1)).await;
+        assert_eq!(at_once.unwrap().err(), Some(Busy));
         drop(lines);
         let hasty = Turnstile::new(1, SOON);
         let _held = hasty.enter(1).await.ok();
