@@ -43,7 +43,7 @@ pub async fn require_key(State(vault): State<Vault>, mut request: Request, next:
 }
 
 /// The one key that was sent. Of two, a proxy in front may have believed the other: neither counts.
-pub(crate) fn offered_key(headers: &HeaderMap) -> &str {
+fn offered_key(headers: &HeaderMap) -> &str {
     let mut keys = headers.get_all(API_KEY).iter();
     match (keys.next(), keys.next()) {
         (Some(key), None) => key.to_str().unwrap_or_default(),
