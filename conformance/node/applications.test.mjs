@@ -217,10 +217,10 @@ attempt("applications.update", "what is invalid is named, and changes nothing", 
 
   const refused = management.applications.update(id, { name: "x", permissions: ["log:read"] });
   const { body } = await refusal(refused, BadRequestError, 400, INVALID);
-  const missing = management.applications.update(randomUUID(), { name: "x", permissions: ["token:use"] });
 
   assert.deepEqual(Object.keys(body.errors), ["permissions"]);
   assert.equal((await management.applications.get(id)).name, name);
+  const missing = management.applications.update(randomUUID(), { name: "x", permissions: ["token:use"] });
   await refusal(missing, NotFoundError, 404, "Not Found");
 });
 

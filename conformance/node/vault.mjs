@@ -27,6 +27,12 @@ export const management = client(keys.management);
 /** Administers another tenant, in another vault, that nobody needs: it may be deleted. */
 export const spare = client(required("BT_SPARE_MGT_API_KEY"), required("BT_SPARE_API_URL"));
 
+/** A vault that limits the rate of requests: 50 in 10 seconds. */
+export const limited = {
+  baseUrl: required("BT_LIMITED_API_URL"),
+  apiKey: required("BT_LIMITED_PVT_API_KEY"),
+};
+
 /** A client for a key, whose calls count as tried. */
 export function client(apiKey, url = baseUrl) {
   return noted(new BasisTheoryClient({ apiKey, baseUrl: url }));

@@ -28,6 +28,9 @@ MANAGEMENT_KEY = required("BT_MGT_API_KEY")
 # Another tenant, in another vault, that nobody needs: it may be deleted.
 SPARE_URL = required("BT_SPARE_API_URL")
 SPARE_KEY = required("BT_SPARE_MGT_API_KEY")
+# A vault that limits the rate of requests: 50 in 10 seconds.
+LIMITED_URL = required("BT_LIMITED_API_URL")
+LIMITED_KEY = required("BT_LIMITED_PVT_API_KEY")
 
 UUID_V4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 # Base58 of 32 bytes.

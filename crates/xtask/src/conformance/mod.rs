@@ -85,6 +85,7 @@ fn run_suite(sdk: Sdk, effort: Effort, program: &Path, folder: &Path) -> Result<
     let vault = Vault::start(program)?;
     // For what can be done to a tenant only once.
     let spare = Vault::start(program)?;
+    let limited = Vault::start_limited(program)?;
     say(&format!(
         "running the suite of {} against {}",
         sdk.package(),
@@ -94,11 +95,13 @@ fn run_suite(sdk: Sdk, effort: Effort, program: &Path, folder: &Path) -> Result<
     suite
         .envs(vault.variables())
         .envs(spare.spare_variables())
+        .envs(limited.limited_variables())
         .env("CONFORMANCE_REPORT", &file)
         .env("CONFORMANCE_METHODS", &methods);
     let status = process::run(suite)?;
     vault.stop()?;
     spare.stop()?;
+    limited.stop()?;
 
     let report = Report::read(&file)?;
     let is_explained = status.code() == Some(TESTS_FAILED) && report.failed() > 0;

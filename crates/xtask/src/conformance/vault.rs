@@ -40,10 +40,20 @@ struct Keys {
 
 impl Vault {
     pub(super) fn start(program: &Path) -> Result<Self> {
+        Self::start_with(program, &[])
+    }
+
+    /// A vault that limits the rate of requests, as a test tenant in production has it.
+    pub(super) fn start_limited(program: &Path) -> Result<Self> {
+        Self::start_with(program, &["--limits"])
+    }
+
+    fn start_with(program: &Path, more: &[&str]) -> Result<Self> {
         let mut command = Command::new(program);
         command
             .args(["dev", "--json", "--listen", "127.0.0.1:0"])
             .args(["--tenant-name", TENANT_NAME])
+            .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let child = command
@@ -90,6 +100,15 @@ impl Vault {
         [
             ("BT_SPARE_API_URL", base_url),
             ("BT_SPARE_MGT_API_KEY", &keys.management),
+        ]
+    }
+
+    /// What a suite needs of a vault that limits the rate of its requests.
+    pub(super) fn limited_variables(&self) -> [(&'static str, &str); 2] {
+        let Ready { base_url, keys, .. } = &self.ready;
+        [
+            ("BT_LIMITED_API_URL", base_url),
+            ("BT_LIMITED_PVT_API_KEY", &keys.private),
         ]
     }
 
