@@ -125,10 +125,13 @@ impl Redis {
     /// Asks on behalf of a job, which has time, and finds out whether an absent Redis is back.
     pub async fn ask_patiently<T: FromRedisValue>(&self, question: &Pipeline) -> Result<T, Away> {
         let question = Question::Commands(question);
-        match timeout(PATIENCE_OF_JOBS, self.send(question)).await {
+        let answer = match timeout(PATIENCE_OF_JOBS, self.send(question)).await {
             Ok(answer) => self.judge(answer),
             Err(_) => Err(self.lose("redis_silent")),
-        }
+        };
+        // Jobs ask every second, and requests too often to tell each time.
+        metrics::gauge!("redis_up").set(if self.is_away() { 0.0 } else { 1.0 });
+        answer
     }
 
     /// Whether the server writes to disk, as far as it lets us know.
@@ -241,12 +244,8 @@ impl Redis {
     }
 
     fn hear(&self) {
-        let is_first = self.heard.fetch_add(1, Ordering::Relaxed) == 0;
-        let is_back = self.is_away.send_if_modified(std::mem::take);
-        if is_first || is_back {
-            metrics::gauge!("redis_up").set(1.0);
-        }
-        if is_back {
+        self.heard.fetch_add(1, Ordering::Relaxed);
+        if self.is_away.send_if_modified(std::mem::take) {
             tracing::info!("Redis answers again");
         }
     }

@@ -273,7 +273,12 @@ async fn browsers_on_any_site_may_ask() {
             .contains("PATCH")
     );
     let exposed = answer.header("access-control-expose-headers").to_owned();
-    assert_eq!(exposed, "bt-trace-id,location,retry-after");
+    let limits =
+        "x-ratelimit-limit,x-ratelimit-remaining,x-ratelimit-reset,ratelimit-policy,ratelimit";
+    assert_eq!(
+        exposed,
+        format!("bt-trace-id,location,retry-after,{limits}")
+    );
 }
 
 #[tokio::test]
