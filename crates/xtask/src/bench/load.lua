@@ -2,8 +2,10 @@
 
 local next_number = tonumber(os.getenv("BENCH_FIRST_NUMBER"))
 local ids_file = os.getenv("BENCH_IDS")
+-- Set when each create has an idempotency key; it begins all of them, so that none was used before.
+local once = os.getenv("BENCH_ONCE")
 local gets = {}
-local head, tail
+local head, middle, tail
 
 -- Sixteen digits that end in the right check digit. What counts up stands in front: like the cards of
 -- real customers, and unlike those of someone who guesses, they differ in their first digits.
@@ -33,17 +35,27 @@ function init()
   end
   -- All requests are equally long, so that one head serves them all.
   wrk.headers["Content-Type"] = "application/json"
-  local mark = string.rep("#", 16)
+  local mark, key_mark = string.rep("#", 16), string.rep("@", 20)
+  if once then
+    wrk.headers["BT-IDEMPOTENCY-KEY"] = once .. key_mark
+  end
   local body = '{"type":"card","data":{"number":"' .. mark
     .. '","expiration_month":12,"expiration_year":2035}}'
   local whole = wrk.format("POST", "/tokens", nil, body)
   local from, to = whole:find(mark, 1, true)
   head, tail = whole:sub(1, from - 1), whole:sub(to + 1)
+  if once then
+    from, to = head:find(key_mark, 1, true)
+    head, middle = head:sub(1, from - 1), head:sub(to + 1)
+  end
 end
 
 function request()
   if ids_file then
     return gets[math.random(#gets)]
+  end
+  if once then
+    return head .. string.format("%020.0f", next_number) .. middle .. card_number() .. tail
   end
   return head .. card_number() .. tail
 end

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,9 @@ const NUMBERS_PER_RUN: u64 = 1_000_000_000;
 pub(super) enum Operation {
     #[serde(rename = "create")]
     Create,
+    /// With an idempotency key of its own.
+    #[serde(rename = "create once")]
+    CreateOnce,
     #[serde(rename = "get masked")]
     GetMasked,
     #[serde(rename = "get revealed")]
@@ -31,6 +34,7 @@ impl Operation {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
+            Self::CreateOnce => "create once",
             Self::GetMasked => "get masked",
             Self::GetRevealed => "get revealed",
         }
@@ -119,8 +123,15 @@ impl Load {
             .arg(format!("http://{}", self.address))
             .env("BENCH_KEY", self.keys.of(operation))
             .env("BENCH_FIRST_NUMBER", first_number.to_string());
-        if operation != Operation::Create {
-            wrk.env("BENCH_IDS", &self.ids);
+        match operation {
+            Operation::Create => {}
+            Operation::CreateOnce => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+                wrk.env("BENCH_ONCE", format!("{:032}", now.as_nanos()));
+            }
+            Operation::GetMasked | Operation::GetRevealed => {
+                wrk.env("BENCH_IDS", &self.ids);
+            }
         }
         parse(&capture(wrk).await?)
     }

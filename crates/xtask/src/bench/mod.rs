@@ -242,7 +242,7 @@ impl Bench {
             });
         let (with, without) = (with.await?, without.await?);
         let mut measured = Vec::new();
-        for &operation in pair.operations {
+        for &(operation, compared_with) in pair.operations {
             for &connections in self.plan.connections {
                 measured.push(Compared {
                     operation,
@@ -251,7 +251,7 @@ impl Bench {
                         .rate_of(&with, pair.names.0, operation, connections)
                         .await?,
                     without_per_s: self
-                        .rate_of(&without, pair.names.1, operation, connections)
+                        .rate_of(&without, pair.names.1, compared_with, connections)
                         .await?,
                 });
             }

@@ -6,14 +6,15 @@ use anyhow::Result;
 
 use super::load::Operation;
 
-/// Two nodes that differ in their settings, and what is asked of both.
+/// Two nodes that differ in their settings, or in what is asked of them.
 pub(super) struct Pair {
     pub(super) title: &'static str,
     /// What the two are called in the table.
     pub(super) names: (&'static str, &'static str),
     pub(super) with: &'static [Setting],
     pub(super) without: &'static [Setting],
-    pub(super) operations: &'static [Operation],
+    /// What is asked of the two.
+    pub(super) operations: &'static [(Operation, Operation)],
 }
 
 /// A setting, named as in the environment of a node.
@@ -34,7 +35,10 @@ pub(super) const PAIRS: &[Pair] = &[
         names: ("recorded", "unrecorded"),
         with: &[],
         without: &[("CLOAKROOM__AUDIT__RECORD_READS", Value::Text("false"))],
-        operations: &[Operation::GetMasked, Operation::GetRevealed],
+        operations: &[
+            (Operation::GetMasked, Operation::GetMasked),
+            (Operation::GetRevealed, Operation::GetRevealed),
+        ],
     },
     Pair {
         title: "limits on the rate",
@@ -45,7 +49,17 @@ pub(super) const PAIRS: &[Pair] = &[
             ("CLOAKROOM__REDIS__URL", Value::RedisUrl),
         ],
         without: &[],
-        operations: &[Operation::Create, Operation::GetMasked],
+        operations: &[
+            (Operation::Create, Operation::Create),
+            (Operation::GetMasked, Operation::GetMasked),
+        ],
+    },
+    Pair {
+        title: "idempotency keys",
+        names: ("with a key", "without"),
+        with: &[],
+        without: &[],
+        operations: &[(Operation::CreateOnce, Operation::Create)],
     },
 ];
 

@@ -60,7 +60,7 @@ pub(super) struct Keys {
 impl Keys {
     pub(super) fn of(&self, operation: Operation) -> &str {
         match operation {
-            Operation::Create | Operation::GetMasked => &self.masking,
+            Operation::Create | Operation::CreateOnce | Operation::GetMasked => &self.masking,
             Operation::GetRevealed => &self.revealing,
         }
     }
