@@ -1,6 +1,6 @@
 //! The same request twice: requests with an idempotency key are done once and answered as often as asked.
 //!
-//! [`gate`] takes a lease on the request before it is handled, or answers what was answered before. The
+//! [`answer_once`] takes a lease on the request before it is handled, or answers what was answered before. The
 //! verb that does what was asked for hands over its answer ([`Reply::keep`]) with the change itself, and
 //! one commit carries both (`replied!`). A lease that was lost refuses that commit, so a request is done
 //! at most once however many nodes try, and a node that dies holds it up no longer than its lease.
