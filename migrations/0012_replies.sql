@@ -3,7 +3,8 @@
 --
 -- Whoever works on a request holds a lease. The change that the request makes, the end of its lease and
 -- its answer are one commit: `reply_has_lease` refuses all of it once the lease is gone, and the primary
--- key once somebody else has answered. `scope` is a keyed digest of who asks, what for, and the key.
+-- key once somebody else has answered. `scope` is a keyed digest of who asks, what for, and the key. An
+-- answer ends after a day, or with the token that it shows.
 create table reply_lease (
     tenant_id integer not null,
     scope bytea not null,
@@ -20,10 +21,10 @@ create table reply (
     status smallint not null,
     sealed bytea not null,
     request_mac bytea not null,
-    created_at timestamptz not null default now(),
+    until timestamptz not null,
     primary key (tenant_id, scope),
     constraint reply_has_lease check (fence is not null)
 );
 alter table reply alter column sealed set storage external;
 -- For the sweep alone, which takes the oldest rows of all tenants.
-create index reply_by_age on reply (created_at);
+create index reply_by_end on reply (until);

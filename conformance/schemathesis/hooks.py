@@ -4,11 +4,14 @@ import atexit
 import collections
 import json
 import os
+import uuid
 
 import schemathesis
 
 import dictionary
 from vault import ask
+
+IDEMPOTENCY_KEY = "BT-IDEMPOTENCY-KEY"
 
 answers = collections.Counter()
 looked_up = set()
@@ -41,7 +44,13 @@ def filter_failure(context, failure, case, response):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """What the rest of the run needs stays as it is: the applications that ask, and known tokens."""
+    """What the rest of the run needs stays as it is: the applications that ask, and known tokens.
+
+    An idempotency key that came before would bring back the answer to another request.
+    """
+    key = (case.headers or {}).get(IDEMPOTENCY_KEY)
+    if key and len(key) <= 255 and key.isascii() and key.isprintable():
+        case.headers = {**case.headers, IDEMPOTENCY_KEY: str(uuid.uuid4())}
     id, method = case.path_parameters.get("id"), case.method.upper()
     own = dictionary.SEEDED.get("own_applications", [])
     is_own = id in own and method not in ("GET", "HEAD", "OPTIONS")

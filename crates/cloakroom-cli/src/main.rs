@@ -28,6 +28,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use cloakroom::config::Config;
 
+/// Room for a request that passes every gate, also without optimization. Only what is used costs memory.
+const STACK_BYTES: usize = 8 * 1024 * 1024;
+
 /// A token vault that you run yourself.
 #[derive(Parser)]
 #[command(name = "cloakroom", version, arg_required_else_help = true)]
@@ -110,6 +113,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let load = || Config::load(arguments.config.as_deref());
     let runtime = || {
         tokio::runtime::Builder::new_multi_thread()
+            .thread_stack_size(STACK_BYTES)
             .enable_all()
             .build()
     };

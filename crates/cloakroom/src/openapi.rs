@@ -8,7 +8,7 @@ use http::header::CONTENT_TYPE;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{Object, Type};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     Content, Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Ref,
@@ -126,7 +126,12 @@ pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
             "With it the request is done once: sent again within 24 hours, it does nothing and gets \
              the same answer. A failure leaves the key free. 1 to 255 printable ASCII characters.",
         ))
-        .schema(Some(Object::with_type(Type::String)))
+        .schema(Some(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .max_length(Some(255))
+                .pattern(Some("^[ -~]*$")),
+        ))
         .build();
     let once = RefOr::T(once);
     components
@@ -159,6 +164,9 @@ fn answer_once(operation: &mut Operation) {
             responses.insert("409".to_owned(), problem(also));
         }
     }
+    responses
+        .entry("400".to_owned())
+        .or_insert_with(|| problem("The idempotency key is not one."));
     let other_body = "With `idempotency.refuse_other_bodies`: the key was used with another body.";
     responses
         .entry("422".to_owned())

@@ -3,7 +3,7 @@
 use axum::Extension;
 use axum::extract::Request;
 use axum::http::{HeaderName, Method, header};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -57,6 +57,7 @@ pub fn document_text() -> DocumentText {
 pub fn api(vault: Vault) -> axum::Router {
     let once = from_fn_with_state(vault.clone(), idempotency::answer_once);
     let turnstile = from_fn_with_state(vault.clone(), rate_limits::gate::take_turns);
+    let carry = from_fn(idempotency::carry_through);
     let receive = from_fn_with_state(vault.clone(), receive_body);
     let count = from_fn_with_state(vault.clone(), rate_limits::gate::count);
     let gate = from_fn_with_state(vault.clone(), gate::require_key);
@@ -65,6 +66,7 @@ pub fn api(vault: Vault) -> axum::Router {
     let keyed = keyed_routes()
         .route_layer(once)
         .route_layer(turnstile)
+        .route_layer(carry)
         .route_layer(receive)
         .route_layer(count.clone())
         .route_layer(gate);

@@ -249,6 +249,40 @@ impl Entry {
     }
 }
 
+/// What is to be recorded when the answer that tells of these is given again.
+pub(crate) fn told_again(entries: &[Entry]) -> Vec<u8> {
+    let mut told = Vec::new();
+    for entry in entries {
+        let length = u16::try_from(entry.entity_id.len()).unwrap_or_default();
+        for number in [entry.entity as i16, entry.outcome as i16] {
+            told.extend(number.to_be_bytes());
+        }
+        told.extend(length.to_be_bytes());
+        told.extend(entry.entity_id.bytes().take(length.into()));
+    }
+    told
+}
+
+/// The reads that giving an answer again amounts to; nothing if that was not told by [`told_again`].
+pub(super) fn reads_again(caller: &Caller, mut told: &[u8]) -> Option<Vec<Entry>> {
+    let mut entries = Vec::new();
+    while !told.is_empty() {
+        let mut number = || -> Option<[u8; 2]> {
+            let (number, rest) = told.split_first_chunk::<2>()?;
+            told = rest;
+            Some(*number)
+        };
+        let entity = EntityKind::from_number(i16::from_be_bytes(number()?))?;
+        let outcome = Outcome::from_number(i16::from_be_bytes(number()?))?;
+        let length = u16::from_be_bytes(number()?);
+        let (id, rest) = told.split_at_checked(length.into())?;
+        told = rest;
+        let id = String::from_utf8(id.to_vec()).ok()?;
+        entries.push(Entry::of(caller, Operation::Read, entity, id).with_outcome(outcome));
+    }
+    Some(entries)
+}
+
 /// A sentence about what was done, made of constants.
 pub(super) fn message(entity: EntityKind, operation: Operation) -> String {
     format!("{} {}", entity.noun(), operation.done())

@@ -30,12 +30,14 @@ pub use self::api::routes;
 use self::chain::Chains;
 pub use self::chain::Pen;
 pub use self::count::count_active_tokens;
+pub(crate) use self::entry::told_again;
 pub use self::entry::{ActorKind, EntityKind, Entry, Operation, Outcome};
 pub use self::recorded::{Recorded, begin};
 use self::recorder::{Desk, QUEUE, Waiting};
 pub use self::retain::retain;
 pub(crate) use self::store::{STATEMENTS, logged};
 pub use self::verify::{Anchor, Finding, Verified, verify};
+use crate::caller::Caller;
 use crate::config::Config;
 use crate::keys::AuditKey;
 use crate::storage::{self, Db};
@@ -102,6 +104,12 @@ impl Audit {
             return Ok(());
         }
         self.enqueue(entries).await
+    }
+
+    /// Records that an answer is given again, with all that it shows.
+    pub async fn record_again(&self, caller: &Caller, told: &[u8]) -> Result<(), Unrecorded> {
+        let entries = entry::reads_again(caller, told).ok_or(Unrecorded)?;
+        self.record(entries).await
     }
 
     /// Records what may be answered first, within a second.

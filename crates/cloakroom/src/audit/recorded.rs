@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use super::chain::Pen;
-use super::entry::Entry;
+use super::entry::{Entry, told_again};
 use super::store;
 use crate::idempotency::Kept;
 use crate::storage::{Error, Transaction};
@@ -47,7 +47,10 @@ impl Recorded<'_> {
     /// The same, with the answer to the request that asked for it.
     pub async fn commit_with(mut self, entries: &[Entry], kept: Kept<'_>) -> Result<(), Error> {
         let rows = self.pen.sign(entries);
-        let written = store::insert_within(&self.transaction, &rows, &kept).await;
+        let written = match kept.rows(&told_again(entries)) {
+            Ok(kept) => store::insert_within(&self.transaction, &rows, &kept).await,
+            Err(error) => Err(error),
+        };
         if let Err(error) = written {
             self.transaction.roll_back().await;
             self.pen.unused();

@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::chain::{Mac, Record, day_of};
-use crate::idempotency::{self, replied};
+use crate::idempotency::replied;
 use crate::ids::TenantId;
 use crate::storage::{Connection, Db, Error, Statement, Transaction, statements};
 
@@ -213,11 +213,9 @@ pub(super) async fn insert(db: &Db, rows: &[String]) -> Result<(), Error> {
 pub(super) async fn insert_within(
     transaction: &Transaction,
     rows: &[String],
-    kept: &idempotency::Kept<'_>,
+    kept: &[String],
 ) -> Result<(), Error> {
-    transaction
-        .run(&INSERT_WITHIN, &[&rows, &kept.rows()])
-        .await?;
+    transaction.run(&INSERT_WITHIN, &[&rows, &kept]).await?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The gate that lets a request with an idempotency key through once, and answers the others.
 
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -7,6 +8,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cloakroom_crypto::random_bytes;
+use futures_util::FutureExt as _;
 use http::header::LOCATION;
 use http_body_util::BodyExt as _;
 use tracing::Instrument as _;
@@ -17,11 +19,32 @@ use super::store::{self, Answered};
 use crate::api::{Answer, ApiError, Received};
 use crate::caller::Caller;
 use crate::ids::TenantId;
+use crate::storage;
 use crate::telemetry::ErrorCode;
 use crate::vault::Vault;
 
 /// How often each of the four things happened to requests with a key.
 const ANSWERS: &str = "idempotency_answers_total";
+
+/// Handles a request with a key to its end even if the client does not wait: its next attempt then gets
+/// the answer, and not a conflict. Stands outside of all that a request takes and gives back.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it outlives the connection on purpose, and its deadlines end it"
+)]
+pub async fn carry_through(request: Request, next: Next) -> Response {
+    let key = key_of(request.method(), request.uri().path(), request.headers());
+    if !matches!(key, Ok(Some(_))) {
+        return next.run(request).await;
+    }
+    match tokio::spawn(next.run(request).in_current_span()).await {
+        Ok(response) => response,
+        Err(failed) => match failed.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => ApiError::internal("request_cancelled").into_response(),
+        },
+    }
+}
 
 /// Has a request with a key done once. Asked again, it gets the same answer for a day.
 pub async fn answer_once(State(vault): State<Vault>, request: Request, next: Next) -> Response {
@@ -31,7 +54,7 @@ pub async fn answer_once(State(vault): State<Vault>, request: Request, next: Nex
         Err(error) => return error.into_response(),
     };
     match take(&vault, asked).await {
-        Ok(Taken::Ours(caller, lease)) => go_through(vault, (request, next), caller, lease).await,
+        Ok(Taken::Ours(caller, lease)) => go_through(&vault, (request, next), caller, &lease).await,
         Ok(Taken::Answered(answer)) => answer.into_response(),
         Err(error) => error.into_response(),
     }
@@ -44,7 +67,8 @@ struct Asked {
     request_mac: [u8; 32],
 }
 
-/// Nothing for requests without a key, and for those whose body did not arrive: they fail anyway.
+/// Nothing for requests without a key. Whoever needs a body that did not arrive fails, and gives the
+/// lease back.
 fn asked(vault: &Vault, request: &Request) -> Result<Option<Asked>, ApiError> {
     let (method, path) = (request.method(), request.uri().path());
     let Some(key) = key_of(method, path, request.headers())? else {
@@ -53,7 +77,7 @@ fn asked(vault: &Vault, request: &Request) -> Result<Option<Asked>, ApiError> {
     let extensions = request.extensions();
     let received = extensions.get::<Arc<Received>>();
     let body = received.and_then(|received| received.bytes());
-    let (Some(caller), Some(body)) = (extensions.get::<Arc<Caller>>(), body) else {
+    let Some(caller) = extensions.get::<Arc<Caller>>() else {
         return Ok(None);
     };
     let control = vault.keys.control();
@@ -61,7 +85,7 @@ fn asked(vault: &Vault, request: &Request) -> Result<Option<Asked>, ApiError> {
     Ok(Some(Asked {
         caller: caller.clone(),
         scope,
-        request_mac: request_mac(control, &scope, body),
+        request_mac: request_mac(control, &scope, body.unwrap_or_default()),
     }))
 }
 
@@ -77,10 +101,14 @@ async fn take(vault: &Vault, asked: Asked) -> Result<Taken, ApiError> {
     let seconds = vault.config.idempotency.lease.as_secs_f64();
     let keys = vault.keys.of(tenant).await?;
     let place = (tenant, &asked.scope);
-    let (is_ours, answered) = store::take(&vault.db, place, fence, seconds).await?;
+    let (is_ours, answered) = match store::take(&vault.db, place, fence, seconds).await {
+        Ok(taken) => taken,
+        Err(error) => return Err(not_taken(vault, place, fence, error).await),
+    };
     if let Some(answered) = answered {
         compare(vault, &asked, &answered)?;
-        return Ok(Taken::Answered(replay(vault, place, &answered).await?));
+        let answer = replay(vault, &asked.caller, &asked.scope, &answered).await?;
+        return Ok(Taken::Answered(answer));
     }
     if !is_ours {
         return Err(still_running());
@@ -120,13 +148,33 @@ fn compare(vault: &Vault, asked: &Asked, answered: &Answered) -> Result<(), ApiE
     }
 }
 
-async fn replay(
+/// A lease that may have been taken is given back: nothing was begun under it.
+async fn not_taken(
     vault: &Vault,
     place: (TenantId, &[u8; 32]),
+    fence: i64,
+    error: storage::Error,
+) -> ApiError {
+    if error.is_certain() {
+        return error.into();
+    }
+    match store::release(&vault.db, place, fence).await {
+        Ok((_, None)) => not_done(),
+        Ok((_, Some(_))) | Err(_) => ApiError::outcome_unknown_but_safe(),
+    }
+}
+
+/// Gives an answer again, once it is recorded who got what it shows.
+async fn replay(
+    vault: &Vault,
+    caller: &Caller,
+    scope: &[u8; 32],
     answered: &Answered,
 ) -> Result<Answer, ApiError> {
+    let (answer, record) = lease::open(vault, (caller.tenant, scope), answered).await?;
+    vault.audit.record_again(caller, &record).await?;
     metrics::counter!(ANSWERS, "kind" => "replayed").increment(1);
-    Ok(lease::open(vault, place, answered).await?)
+    Ok(answer)
 }
 
 fn still_running() -> ApiError {
@@ -135,68 +183,60 @@ fn still_running() -> ApiError {
         .retry_after(1)
 }
 
-/// Handles the request to its end even if the client does not wait: its next attempt then gets the
-/// answer, and not a conflict.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "it outlives the connection on purpose, and its deadlines end it"
-)]
 async fn go_through(
-    vault: Vault,
+    vault: &Vault,
     (mut request, next): (Request, Next),
     caller: Arc<Caller>,
-    lease: Arc<Lease>,
+    lease: &Lease,
 ) -> Response {
-    request.extensions_mut().insert(caller);
-    let handled = async move {
-        let response = next.run(request).await;
-        settle(&vault, &lease, response).await
-    };
-    match tokio::spawn(handled.in_current_span()).await {
-        Ok(response) => response,
-        Err(failed) => match failed.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => ApiError::internal("request_cancelled").into_response(),
-        },
+    request.extensions_mut().insert(caller.clone());
+    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => settle(vault, &caller, lease, response).await,
+        Err(panic) => {
+            let place = (lease.tenant, &lease.scope);
+            // Whoever finds out what became of it is told that something went wrong.
+            let _ = store::release(&vault.db, place, lease.fence).await;
+            resume_unwind(panic)
+        }
     }
 }
 
 /// Whatever happened, the answer that leaves is the only one that this key will get, or the key is free.
-async fn settle(vault: &Vault, lease: &Lease, response: Response) -> Response {
+async fn settle(vault: &Vault, caller: &Caller, lease: &Lease, response: Response) -> Response {
     if !response.status().is_success() {
-        return give_back(vault, lease, response).await;
+        return give_back(vault, caller, lease, response).await;
     }
     if lease.is_ended() {
         return response;
     }
-    keep(vault, lease, response).await
+    match keep(vault, lease, response).await {
+        Ok(response) => response,
+        // Nothing was changed, so the next attempt may do the same again.
+        Err(error) => give_back(vault, caller, lease, error.into_response()).await,
+    }
 }
 
 /// Keeps the answer to a request that changed nothing.
-async fn keep(vault: &Vault, lease: &Lease, response: Response) -> Response {
+async fn keep(vault: &Vault, lease: &Lease, response: Response) -> Result<Response, ApiError> {
     metrics::counter!("idempotency_kept_alone_total").increment(1);
     let (head, body) = response.into_parts();
-    let Ok(body) = body.collect().await else {
-        return ApiError::internal("answer_lost").into_response();
-    };
-    let body = body.to_bytes();
+    let body = body.collect().await;
+    let body = body
+        .map_err(|_| ApiError::internal("answer_lost"))?
+        .to_bytes();
     let location = head.headers.get(LOCATION);
     let location = location.and_then(|location| location.to_str().ok().map(str::to_owned));
     let answer = Answer::new(head.status, location, body.to_vec());
     let response = Response::from_parts(head, body.into());
-    let Ok(kept) = lease.keep(&answer) else {
-        return ApiError::internal("answer_not_kept").into_response();
-    };
-    match store::keep(&vault.db, &kept).await {
-        Ok(()) => response,
-        // Nothing was changed, so the next attempt may do the same again.
-        Err(error) => give_back(vault, lease, ApiError::from(error).into_response()).await,
-    }
+    let row = lease.row(&answer, &[], None);
+    let row = row.map_err(|_| ApiError::internal("answer_not_kept"))?;
+    store::keep(&vault.db, &[row]).await?;
+    Ok(response)
 }
 
 /// After a failure. Once the lease is given back, what may still be on its way under it cannot happen
 /// any more: either it has, and then its answer is there, or it never will.
-async fn give_back(vault: &Vault, lease: &Lease, response: Response) -> Response {
+async fn give_back(vault: &Vault, caller: &Caller, lease: &Lease, response: Response) -> Response {
     let place = (lease.tenant, &lease.scope);
     let released = match store::release(&vault.db, place, lease.fence).await {
         // Somebody ended it before us, perhaps only just now.
@@ -207,7 +247,7 @@ async fn give_back(vault: &Vault, lease: &Lease, response: Response) -> Response
     };
     let is_unknown = response.extensions().get::<ErrorCode>() == Some(&ErrorCode::OUTCOME_UNKNOWN);
     match released {
-        Ok((_, Some(answered))) => match replay(vault, place, &answered).await {
+        Ok((_, Some(answered))) => match replay(vault, caller, &lease.scope, &answered).await {
             Ok(answer) => answer.into_response(),
             Err(error) => error.into_response(),
         },

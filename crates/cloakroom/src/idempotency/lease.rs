@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cloakroom_crypto::PolicyDigest;
 use http::StatusCode;
+use jiff::Timestamp;
 
-use super::reply::Kept;
 use super::store::Answered;
 use crate::api::Answer;
 use crate::ids::TenantId;
@@ -34,19 +34,26 @@ impl fmt::Debug for Lease {
 
 impl Lease {
     /// Seals an answer under this lease, as the text of a row of `reply`.
-    pub(super) fn keep(&self, answer: &Answer) -> Result<Kept<'_>, keys::Error> {
+    pub(super) fn row(
+        &self,
+        answer: &Answer,
+        record: &[u8],
+        until: Option<Timestamp>,
+    ) -> Result<String, keys::Error> {
         let status = answer.status.as_u16();
         let bound = Bound::new(&self.scope, status, &self.request_mac);
-        let sealed = self.keys.seal_reply(&bound.record(), &pack(answer))?;
-        let row = format!(
-            "({},\"\\\\x{}\",{},{status},\"\\\\x{}\",\"\\\\x{}\",)",
+        let sealed = self
+            .keys
+            .seal_reply(&bound.record(), &pack(answer, record))?;
+        Ok(format!(
+            "({},\"\\\\x{}\",{},{status},\"\\\\x{}\",\"\\\\x{}\",{})",
             self.tenant.number,
             hex::encode(self.scope),
             self.fence,
             hex::encode(sealed),
             hex::encode(self.request_mac),
-        );
-        Ok(Kept::new(row, self))
+            until.map_or_else(String::new, |end| end.to_string()),
+        ))
     }
 
     pub(super) fn end(&self) {
@@ -58,12 +65,12 @@ impl Lease {
     }
 }
 
-/// Opens an answer that was kept.
+/// Opens an answer that was kept, and what is to be recorded when it is given again.
 pub(super) async fn open(
     vault: &Vault,
     (tenant, scope): (TenantId, &[u8; 32]),
     answered: &Answered,
-) -> Result<Answer, keys::Error> {
+) -> Result<(Answer, Vec<u8>), keys::Error> {
     let bound = Bound::new(scope, answered.status, &answered.request_mac);
     let opened = vault
         .keys
@@ -97,25 +104,34 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// The length of the address, the address, the body.
-fn pack(answer: &Answer) -> Vec<u8> {
+/// Address and record, each after its length, and then the body.
+fn pack(answer: &Answer, record: &[u8]) -> Vec<u8> {
     let location = answer.location.as_deref().unwrap_or_default();
-    let length = u16::try_from(location.len()).unwrap_or_default();
-    let location = location.get(..usize::from(length)).unwrap_or_default();
-    let mut packed = Vec::with_capacity(2 + location.len() + answer.body.len());
-    packed.extend(length.to_be_bytes());
-    packed.extend(location.as_bytes());
+    let mut packed = Vec::with_capacity(8 + location.len() + record.len() + answer.body.len());
+    for part in [location.as_bytes(), record] {
+        let length = u32::try_from(part.len()).unwrap_or_default();
+        packed.extend(length.to_be_bytes());
+        packed.extend(part);
+    }
     packed.extend(&answer.body);
     packed
 }
 
-fn unpack(status: u16, packed: &[u8]) -> Option<Answer> {
-    let (length, rest) = packed.split_first_chunk::<2>()?;
-    let (location, body) = rest.split_at_checked(u16::from_be_bytes(*length).into())?;
+fn unpack(status: u16, packed: &[u8]) -> Option<(Answer, Vec<u8>)> {
+    let (location, rest) = split(packed)?;
+    let (record, body) = split(rest)?;
     let location = String::from_utf8(location.to_vec()).ok()?;
     let location = Some(location).filter(|location| !location.is_empty());
     let status = StatusCode::from_u16(status).ok()?;
-    Some(Answer::new(status, location, body.to_vec()))
+    let answer = Answer::new(status, location, body.to_vec());
+    Some((answer, record.to_vec()))
+}
+
+/// What stands after its length, and the rest.
+fn split(packed: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = packed.split_first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    rest.split_at_checked(length)
 }
 
 #[cfg(test)]
@@ -130,14 +146,15 @@ mod tests {
             Answer::new(StatusCode::OK, None, Vec::new()),
         ];
         for answer in cases {
-            let packed = pack(&answer);
+            let packed = pack(&answer, b"record");
 
-            let again = unpack(answer.status.as_u16(), &packed).unwrap();
+            let (again, record) = unpack(answer.status.as_u16(), &packed).unwrap();
 
             assert_eq!(again.status, answer.status);
             assert_eq!(again.location, answer.location);
             assert_eq!(again.body, answer.body);
-            assert!(unpack(answer.status.as_u16(), &packed[..1]).is_none());
+            assert_eq!(record, b"record");
+            assert!(unpack(answer.status.as_u16(), &packed[..3]).is_none());
         }
     }
 }

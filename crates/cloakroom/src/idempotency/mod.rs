@@ -14,7 +14,7 @@ mod request_key;
 mod store;
 mod sweep;
 
-pub use self::gate::answer_once;
+pub use self::gate::{answer_once, carry_through};
 pub use self::lease::Lease;
 pub use self::reply::{Kept, Reply};
 pub use self::request_key::counts_at;

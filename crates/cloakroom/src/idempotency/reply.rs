@@ -1,5 +1,7 @@
 //! The answer to a request, made before the commit that makes it true.
 
+use jiff::Timestamp;
+
 use super::lease::Lease;
 use crate::api::{Answer, ApiError};
 use crate::caller::Caller;
@@ -19,12 +21,12 @@ pub struct Reply<'a, T: ?Sized> {
 
 type Render<'a, T> = dyn Fn(&T) -> Result<Answer, ApiError> + Send + Sync + 'a;
 
-/// An answer as the row that it is to be kept as; nothing for a request without a key.
+/// An answer that is to be kept; nothing for a request without a key.
 #[derive(Default)]
 #[must_use = "whoever keeps it says when it is durable"]
 pub struct Kept<'a> {
-    rows: Vec<String>,
-    lease: Option<&'a Lease>,
+    held: Option<(&'a Lease, Answer)>,
+    until: Option<Timestamp>,
 }
 
 impl<'a, T: ?Sized> Reply<'a, T> {
@@ -57,7 +59,10 @@ impl<'a, T: ?Sized> Reply<'a, T> {
             return Ok(Kept::default());
         };
         let answer = (self.render)(value).map_err(|_| Error::Unanswerable)?;
-        lease.keep(&answer).map_err(|_| Error::Unanswerable)
+        Ok(Kept {
+            held: Some((lease, answer)),
+            until: None,
+        })
     }
 
     /// Answers, once everything is durable.
@@ -66,22 +71,26 @@ impl<'a, T: ?Sized> Reply<'a, T> {
     }
 }
 
-impl<'a> Kept<'a> {
-    pub(super) fn new(row: String, lease: &'a Lease) -> Self {
-        Self {
-            rows: vec![row],
-            lease: Some(lease),
-        }
+impl Kept<'_> {
+    /// The same, but not for longer than what it shows.
+    pub fn until(mut self, end: Option<Timestamp>) -> Self {
+        self.until = end;
+        self
     }
 
-    /// The parameter that `replied!` takes.
-    pub fn rows(&self) -> &[String] {
-        &self.rows
+    /// The parameter that `replied!` takes: the sealed answer, with `record`, which tells what is to be
+    /// recorded when it is given again.
+    pub fn rows(&self, record: &[u8]) -> Result<Vec<String>, Error> {
+        let Some((lease, answer)) = &self.held else {
+            return Ok(Vec::new());
+        };
+        let row = lease.row(answer, record, self.until);
+        Ok(vec![row.map_err(|_| Error::Unanswerable)?])
     }
 
     /// The statement that carried it did what it was to do, and is durable.
     pub fn done(self) {
-        if let Some(lease) = self.lease {
+        if let Some((lease, _)) = self.held {
             lease.end();
         }
     }

@@ -2,7 +2,6 @@
 
 use tokio_postgres::Row;
 
-use super::reply::Kept;
 use crate::ids::TenantId;
 use crate::storage::{Db, Error, Params, statements};
 
@@ -28,9 +27,9 @@ macro_rules! replied {
             ")
             returning reply_lease.fence
         ), replied as (
-            insert into reply (tenant_id, scope, fence, status, sealed, request_mac)
+            insert into reply (tenant_id, scope, fence, status, sealed, request_mac, until)
             select kept.tenant_id, kept.scope, (select fence from ended), kept.status, kept.sealed,
-                   kept.request_mac
+                   kept.request_mac, least(now() + interval '24 hours', kept.until)
             from unnest(",
             $rows,
             "::text[]::reply[]) as kept
@@ -43,19 +42,42 @@ macro_rules! replied {
 }
 pub(crate) use replied;
 
-/// Answers count for this long.
+/// Whether an answer still counts.
 macro_rules! is_fresh {
     () => {
-        "created_at > now() - interval '24 hours'"
+        "until > now()"
     };
 }
 
-/// A lease promises nothing to anyone, and what it protects is durable only together with it. So the
-/// commit of a statement about leases alone does not wait for the disk or for a standby.
+/// The answer that was kept, if there is one.
+///
+/// Its row is locked, and a lock is part of a commit: whoever is given the answer is given it only when
+/// everything up to here is durable, on the standby as well. A commit whose wait for a standby was
+/// interrupted is visible before that.
+macro_rules! answered {
+    () => {
+        concat!(
+            "answered as materialized (
+            select status, sealed, request_mac
+            from reply
+            where tenant_id = $1
+              and scope = $2
+              and ",
+            is_fresh!(),
+            "
+            for update
+        )"
+        )
+    };
+}
+
+/// Without an answer, a statement about a lease promises nothing to anyone, and what the lease protects is
+/// durable only together with it. So its commit waits for neither disk nor standby.
 macro_rules! at_once {
     () => {
         "at_once as materialized (
             select set_config('synchronous_commit', 'off', true)
+            where not exists (select from answered)
         )"
     };
 }
@@ -63,17 +85,10 @@ macro_rules! at_once {
 statements! {
     // A lease that has run out is taken over. The answer that was kept, if there is one, comes along.
     TAKE: "idempotency::take" = concat!(
-        "with ", at_once!(), ", answered as (
-            select status, sealed, request_mac
-            from reply
-            where tenant_id = $1
-              and scope = $2
-              and ", is_fresh!(), "
-        ), taken as (
+        "with ", answered!(), ", ", at_once!(), ", taken as (
             insert into reply_lease as held (tenant_id, scope, fence, until)
             select $1, $2, $3, now() + make_interval(secs => $4)
             from at_once
-            where not exists (select from answered)
             on conflict (tenant_id, scope) do update
             set fence = excluded.fence,
                 until = excluded.until
@@ -86,33 +101,24 @@ statements! {
               and not (", is_fresh!(), ")
               and exists (select from taken)
         )
-        select exists (select from taken), status, sealed, request_mac
+        select exists (select from taken), exists (select from at_once), status, sealed, request_mac
         from (select) as one
         left join answered on true");
     RELEASE: "idempotency::release" = concat!(
-        "with ", at_once!(), ", gone as (
+        "with ", answered!(), ", ", at_once!(), ", gone as (
             delete from reply_lease
-            using at_once
             where tenant_id = $1
               and scope = $2
               and fence = $3
             returning true
-        ), answered as (
-            select status, sealed, request_mac
-            from reply
-            where tenant_id = $1
-              and scope = $2
-              and ", is_fresh!(), "
         )
-        select exists (select from gone), status, sealed, request_mac
+        select exists (select from gone), exists (select from at_once), status, sealed, request_mac
         from (select) as one
         left join answered on true");
     FIND: "idempotency::find" = concat!(
-        "select false, status, sealed, request_mac
-        from reply
-        where tenant_id = $1
-          and scope = $2
-          and ", is_fresh!());
+        "with ", answered!(), "
+        select false, false, status, sealed, request_mac
+        from answered");
     // For requests that changed nothing, whose answer no other statement could carry.
     KEEP: "idempotency::keep" = concat!(
         "with done as (
@@ -124,7 +130,7 @@ statements! {
             select tenant_id, scope
             from reply
             where not (", is_fresh!(), ")
-            order by created_at
+            order by until
             limit $1
             for update skip locked
         )
@@ -159,9 +165,9 @@ pub(super) struct Answered {
 impl Answered {
     fn of(row: &Row) -> Option<Self> {
         Some(Self {
-            status: row.get::<_, Option<i16>>(1)?.unsigned_abs(),
-            sealed: row.get(2),
-            request_mac: row.get(3),
+            status: row.get::<_, Option<i16>>(2)?.unsigned_abs(),
+            sealed: row.get(3),
+            request_mac: row.get(4),
         })
     }
 }
@@ -198,16 +204,14 @@ pub(super) async fn find(
     db: &Db,
     (tenant, scope): (TenantId, &[u8; 32]),
 ) -> Result<Option<Answered>, Error> {
-    let row = db
-        .read_optional(&FIND, &[&tenant.number, &scope.as_slice()])
-        .await?;
-    Ok(row.as_ref().and_then(Answered::of))
+    let params: Params<'_> = &[&tenant.number, &scope.as_slice()];
+    Ok(decision(&db.write(&FIND, params).await?).1)
 }
 
 /// Keeps an answer by itself, if there is one.
-pub(crate) async fn keep(db: &Db, kept: &Kept<'_>) -> Result<(), Error> {
-    if !kept.rows().is_empty() {
-        db.write(&KEEP, &[&kept.rows()]).await?;
+pub(crate) async fn keep(db: &Db, rows: &[String]) -> Result<(), Error> {
+    if !rows.is_empty() {
+        db.write(&KEEP, &[&rows]).await?;
     }
     Ok(())
 }

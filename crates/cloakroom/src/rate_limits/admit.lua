@@ -1,8 +1,9 @@
 -- Admits a request to all of its counters, or to none.
 --
 -- Each counter has two keys: a list of the times at which requests were admitted, the oldest first, and a mark
--- that holds the time until which it is blocked. It has three numbers: how many requests a window may hold, the length of the window in
--- microseconds, and for how long a request too many blocks the counter, in milliseconds; 0 if it does not.
+-- that holds the time until which it is blocked. It has three numbers: how many requests a window may hold,
+-- the length of the window in microseconds, and for how long a request too many blocks the counter, in
+-- milliseconds; 0 if it does not.
 --
 -- Answers with three numbers per counter: 1 if it refused, what remains, and the microseconds until it has room
 -- again (refused) or more room (admitted).
@@ -10,10 +11,11 @@
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
 
--- Whether the entry at this place of a list has left the window.
+-- Whether the entry at this place of a list has left the window. One that lies ahead was made before the
+-- clock was set back, and counts no more either.
 local function is_over(log, place, window)
-  local at = redis.call('LINDEX', log, place)
-  return at and tonumber(at) + window <= now
+  local at = tonumber(redis.call('LINDEX', log, place) or nil)
+  return at and (at + window <= now or at > now)
 end
 
 -- In large steps first, so that a long list costs little.
@@ -40,6 +42,8 @@ for i = 1, #KEYS / 2 do
   local count = redis.call('LLEN', log)
   local counter = { log = log, window = window, refuses = 0, left = limit - count }
   local blocked = block > 0 and (tonumber(redis.call('GET', mark) or 0) - now) or 0
+  -- No block is longer than this, unless the clock was set back.
+  blocked = math.min(blocked, math.max(window, block * 1000))
   if blocked > 0 then
     counter.refuses, counter.left, counter.wait = 1, 0, blocked
   elseif count >= limit then

@@ -58,7 +58,12 @@ async fn count(vault: &Vault, counters: &[Counter<'_>], asked_at: Instant) -> Ve
         limits.note_alone();
     }
     let nodes = limits.nodes.load(Ordering::Relaxed);
-    limits.windows.admit(counters, nodes, Instant::now())
+    let outcomes = limits.windows.admit(counters, nodes, Instant::now());
+    limits
+        .refusals
+        .remember(counters, &outcomes, asked_at)
+        .await;
+    outcomes
 }
 
 fn told(verdict: Option<Verdict>) -> Option<Verdict> {

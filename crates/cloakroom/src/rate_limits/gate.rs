@@ -40,7 +40,12 @@ pub async fn guard_addresses(State(vault): State<Vault>, request: Request, next:
     if let Some(verdict) = refuse_known(&vault, &asked).await {
         return refusal(&vault, &verdict).await;
     }
+    let leaving = Leaving {
+        vault: &vault,
+        asked: Some(asked),
+    };
     let mut response = next.run(request).await;
+    leaving.stayed();
     if response.extensions_mut().remove::<IsCounted>().is_some() {
         return response;
     }
@@ -51,6 +56,41 @@ pub async fn guard_addresses(State(vault): State<Vault>, request: Request, next:
             response
         }
         None => response,
+    }
+}
+
+/// A request that nobody has counted yet. Who leaves before the answer is counted by its address.
+struct Leaving<'a> {
+    vault: &'a Vault,
+    asked: Option<Asked<'a>>,
+}
+
+impl Leaving<'_> {
+    fn stayed(mut self) {
+        self.asked = None;
+    }
+}
+
+impl Drop for Leaving<'_> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "who left does not wait for being counted, and Redis ends it in time"
+    )]
+    fn drop(&mut self) {
+        let Some(Asked { address, .. }) = self.asked else {
+            return;
+        };
+        let vault = self.vault.clone();
+        tokio::spawn(async move {
+            let asked = Asked {
+                method: "",
+                route: "",
+                address,
+                key: None,
+                proxy: None,
+            };
+            admit(&vault, &asked).await;
+        });
     }
 }
 

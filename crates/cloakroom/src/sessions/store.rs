@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::access::SessionRow;
-use crate::audit::{Entry, logged};
+use crate::audit::{Entry, logged, told_again};
 use crate::idempotency::{Kept, replied};
 use crate::ids::TenantId;
 use crate::storage::{Db, Error, Transaction, statements};
@@ -60,6 +60,7 @@ pub(super) async fn insert(
     entry: Entry,
     kept: Kept<'_>,
 ) -> Result<(), Error> {
+    let kept_rows = kept.rows(&told_again(std::slice::from_ref(&entry)))?;
     let mut pen = vault.audit.pen().await?;
     let signed = pen.sign(&[entry]);
     let written = vault
@@ -76,7 +77,7 @@ pub(super) async fn insert(
                 &row.expires_at,
                 &row_mac,
                 &signed,
-                &kept.rows(),
+                &kept_rows,
             ],
         )
         .await;

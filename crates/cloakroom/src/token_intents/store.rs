@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::TokenIntent;
-use crate::audit::{self, EntityKind, Entry, Operation, logged};
+use crate::audit::{self, EntityKind, Entry, Operation, logged, told_again};
 use crate::idempotency::{Kept, replied};
 use crate::ids::TenantId;
 use crate::security_codes::SealedCode;
@@ -137,6 +137,7 @@ pub(super) async fn insert(
     entry: Entry,
     kept: Kept<'_>,
 ) -> Result<(), Error> {
+    let kept_rows = kept.rows(&told_again(std::slice::from_ref(&entry)))?;
     let mut pen = vault.audit.pen().await?;
     let signed = pen.sign(&[entry]);
     let Values {
@@ -162,7 +163,7 @@ pub(super) async fn insert(
                 &code.as_ref().map(|code| &code.sealed),
                 &code.as_ref().map(|code| code.retention.as_secs_f64()),
                 &signed,
-                &kept.rows(),
+                &kept_rows,
             ],
         )
         .await;

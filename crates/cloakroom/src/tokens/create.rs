@@ -13,7 +13,7 @@ use super::store::{self, CodeChange, Outcome, Told, Values, Write};
 use super::token::entry;
 use super::update::{Rewriting, merged, past_expiry};
 use super::view::{Opened, Shown, Visible, open, view_met};
-use super::{Error, NewToken, Placed, Token, noticed};
+use super::{Error, NewToken, Placed, Token, TokenView, noticed};
 use crate::access::{DeduplicationBehavior, Permission, Subject, Transform};
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
@@ -139,9 +139,15 @@ impl Creating<'_> {
         for placed in &mut placed {
             placed.view.forget_code();
         }
+        let ends = placed.iter().filter_map(|placed| placed.view.token.expiry);
+        let end = ends.map(|expiry| expiry.at).min();
         Ok(Told {
             at: Some(at),
-            kept: keep(&placed)?,
+            kept: keep(&placed)?.until(end),
+            reads: placed
+                .iter()
+                .map(|one| read_again(self.caller, one))
+                .collect(),
         })
     }
 
@@ -382,6 +388,13 @@ impl Creating<'_> {
         }
         Ok(())
     }
+}
+
+/// What is recorded when an answer that shows this token is given again.
+pub(super) fn read_again(caller: &Caller, placed: &Placed) -> Entry {
+    let TokenView { token, shown } = &placed.view;
+    let token = (&token.id, token.kind);
+    entry(caller, Operation::Read, token, shown.as_ref())
 }
 
 /// Seals a security code for its own table.

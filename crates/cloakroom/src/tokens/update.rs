@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::content::{Content, shown_mask};
-use super::create::{code_change, converted, entries};
+use super::create::{code_change, converted, entries, read_again};
 use super::find::record_reads;
 use super::store::{self, Before, Outcome, Told, Values, Write};
 use super::token::entry;
@@ -156,7 +156,7 @@ async fn merge(
         if let Some(fingerprint) = &claim
             && let Some(met) = met(vault, caller, id, &content.container, fingerprint).await?
         {
-            let told = tell(&met, None, reply)?;
+            let told = tell(caller, &met, None, reply)?;
             store::write(vault, caller.tenant, &[], told).await?;
             return Ok(met);
         }
@@ -180,8 +180,9 @@ async fn merge(
             deduplication: None,
             was_encrypted: false,
         };
-        let at = vault.audit.now().await?;
-        let told = tell(&placed, Some(at), reply)?;
+        // What the database told when the token was made may be ahead of what is known here.
+        let at = vault.audit.now().await?.max(opened.token.created_at);
+        let told = tell(caller, &placed, Some(at), reply)?;
         match store::write(vault, caller.tenant, &[write], told).await? {
             Outcome::Refused(_) => refused_version = Some(opened.token.row_version),
             Outcome::Outrun => {}
@@ -220,6 +221,7 @@ async fn show(
 
 /// The answer, where it has to be known before anything is written: what is changed, is so `at` then.
 fn tell<'a>(
+    caller: &Caller,
     placed: &Placed,
     at: Option<Timestamp>,
     reply: &Reply<'a, Placed>,
@@ -230,9 +232,11 @@ fn tell<'a>(
     let mut placed = placed.clone();
     placed.view.forget_code();
     placed.view.token.modified_at = at.or(placed.view.token.modified_at);
+    let end = placed.view.token.expiry.map(|expiry| expiry.at);
     Ok(Told {
         at,
-        kept: reply.keep(&placed)?,
+        kept: reply.keep(&placed)?.until(end),
+        reads: vec![read_again(caller, &placed)],
     })
 }
 

@@ -212,6 +212,52 @@ async fn a_commit_that_comes_back_with_a_warning_is_not_acknowledged() {
     assert_eq!(kept.get::<_, i64>(0), 2);
 }
 
+/// I02 for answers that are given again: they wait for the standby as the first one did.
+#[tokio::test]
+async fn an_idempotency_key_makes_no_unconfirmed_commit_certain() {
+    let (waiting, client) = WaitingForStandby::start(Duration::from_secs(2)).await;
+    let admin = waiting.vault.database.connect().await;
+    let create = async || {
+        let request = client
+            .request(http::Method::POST, "/tokens")
+            .header("bt-idempotency-key", "k")
+            .header("content-type", "application/json");
+        let body = json!({"type": "token", "data": "unsure"}).to_string();
+        client.send(request.body(body)).await
+    };
+    let cancel = async {
+        let waiting = "select pg_cancel_backend(pid) from pg_stat_activity
+            where wait_event = 'SyncRep'";
+        while admin.query(waiting, &[]).await.unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let (first, ()) = tokio::join!(create(), cancel);
+    let again = create().await;
+    admin
+        .execute("alter system reset synchronous_standby_names", &[])
+        .await
+        .unwrap();
+    admin.execute("select pg_reload_conf()", &[]).await.unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let confirmed = loop {
+        let answer = create().await;
+        if answer.status == StatusCode::CREATED {
+            break answer;
+        }
+        assert!(Instant::now() < deadline, "{}", answer.body);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+
+    for answer in [first, again] {
+        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(answer.body["code"], "outcome_unknown", "{}", answer.body);
+        assert_eq!(answer.body["retry_safe"], true, "{}", answer.body);
+    }
+    let kept = admin.query_one("select count(*) from token", &[]).await;
+    assert_eq!(kept.unwrap().get::<_, i64>(0), 2, "{}", confirmed.body);
+}
+
 #[tokio::test]
 async fn a_write_past_its_deadline_is_unknown_and_never_cancelled() {
     let (waiting, client) = WaitingForStandby::start(Duration::from_millis(500)).await;

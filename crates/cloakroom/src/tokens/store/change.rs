@@ -5,9 +5,10 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::access::Container;
-use crate::audit::Entry;
+use crate::audit::{Entry, told_again};
 use crate::idempotency::Kept;
 use crate::security_codes::SealedCode;
+use crate::storage::Error;
 use crate::token_attributes::Term;
 use crate::token_attributes::{Expiry, TokenId};
 use crate::token_types::TokenKind;
@@ -97,4 +98,12 @@ pub(crate) struct Told<'a> {
     /// When tokens are created or changed; without it, when the database does it.
     pub at: Option<Timestamp>,
     pub kept: Kept<'a>,
+    /// What is shown, and recorded again when the answer is given again.
+    pub reads: Vec<Entry>,
+}
+
+impl Told<'_> {
+    pub(super) fn rows(&self) -> Result<Vec<String>, Error> {
+        self.kept.rows(&told_again(&self.reads))
+    }
 }

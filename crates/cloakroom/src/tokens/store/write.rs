@@ -206,8 +206,9 @@ async fn write_all(
     writes: &[Write],
     told: &Told<'_>,
 ) -> Result<Outcome, Error> {
+    let kept = told.rows()?;
     if writes.is_empty() {
-        idempotency::keep(&vault.db, &told.kept).await?;
+        idempotency::keep(&vault.db, &kept).await?;
         return Ok(Outcome::Written(Vec::new()));
     }
     let mut pen = vault.audit.pen().await?;
@@ -215,7 +216,7 @@ async fn write_all(
         let signed = Signed {
             entries: pen.sign(&write.values().entries),
             at: told.at,
-            kept: told.kept.rows(),
+            kept: &kept,
         };
         let written = run(Target::Alone(&vault.db), tenant, write, &signed).await;
         pen.settle(&written, |rows| !rows.is_empty());
@@ -225,7 +226,7 @@ async fn write_all(
         });
     }
     let transaction = vault.db.begin().await?;
-    let outcome = write_within(&transaction, tenant, writes, told, &mut pen).await;
+    let outcome = write_within(&transaction, tenant, (writes, told.at, &kept), &mut pen).await;
     match outcome {
         Ok(Outcome::Written(_)) => {
             let committed = transaction.commit().await;
@@ -243,8 +244,7 @@ async fn write_all(
 async fn write_within(
     transaction: &Transaction,
     tenant: TenantId,
-    writes: &[Write],
-    told: &Told<'_>,
+    (writes, at, kept): (&[Write], Option<Timestamp>, &[String]),
     pen: &mut Pen<'_>,
 ) -> Result<Outcome, Error> {
     let mut times = vec![Timestamp::UNIX_EPOCH; writes.len()];
@@ -256,10 +256,10 @@ async fn write_within(
         let write = &writes[position];
         let signed = Signed {
             entries: pen.sign(&write.values().entries),
-            at: told.at,
+            at,
             // The answer goes with the last one: before it, nothing is certain.
             kept: match Some(position) == last {
-                true => told.kept.rows(),
+                true => kept,
                 false => &[],
             },
         };
