@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cloakroom::access::{ApplicationKind, Permission, Tenant, Transform};
-use cloakroom::audit::{self, Anchor, Finding};
+use cloakroom::audit::{self, Anchor, EntityKind, Entry, Finding, Operation};
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -334,7 +334,7 @@ async fn records_older_than_the_quota_are_not_shown() {
 #[tokio::test]
 async fn tampering_with_records_is_found() {
     type IsMeant = fn(&Finding) -> bool;
-    let cases: [(&str, IsMeant); 12] = [
+    let cases: [(&str, IsMeant); 13] = [
         ("delete from log where seq = 5", |it| matches!(it, Finding::Missing { from: 5, to: 5, .. })),
         ("delete from log where seq = 1", |it| matches!(it, Finding::Missing { from: 1, to: 1, .. })),
         ("delete from log where seq >= 8", |it| matches!(it, Finding::Missing { from: 8, .. })),
@@ -347,6 +347,7 @@ async fn tampering_with_records_is_found() {
         ("insert into log select slot, created_at, tenant_id, actor_kind, actor_id, key_id, entity_kind, entity_id,
             operation, outcome, origin, trace_id, chain, 1000, mac from log where seq = 5", |it| matches!(it, Finding::Missing { to: 999, .. })),
         ("update log_chain set head_seq = 2", |it| matches!(it, Finding::AlteredChain { .. })),
+        ("update log_chain set chain = chain + 1", |it| matches!(it, Finding::MissingChain { .. })),
         ("update log set chain = 77 where seq = 5", |it| matches!(it, Finding::Stray { seq: 5, .. })),
     ];
     for (sql, is_meant) in cases {
@@ -370,6 +371,49 @@ async fn tampering_with_records_is_found() {
             found.findings
         );
     }
+}
+
+/// What was signed for a change that failed is as genuine as what was kept in its place. Only the records
+/// around it tell.
+#[tokio::test]
+async fn a_record_of_what_never_happened_is_found() {
+    let vault = TestVault::start().await;
+    let client = vault.revealing_client().await;
+    let sign_in_vain = async || {
+        let mut pen = vault.vault.audit.pen().await.unwrap();
+        let entry = Entry::by_system(1, Operation::Delete, EntityKind::Token, "a");
+        let signed = pen.sign(&[entry]);
+        pen.unused();
+        signed
+    };
+    let first = sign_in_vain().await;
+    client.post("/tokens", note("a")).await;
+    client.post("/tokens", note("b")).await;
+    let last = sign_in_vain().await;
+    vault.vault.audit.close().await;
+    let database = vault.database.connect().await;
+    let verify = async || {
+        let verified = audit::verify(&vault.vault, None, |_| {}).await;
+        verified.unwrap().findings
+    };
+    assert_eq!(verify().await, []);
+
+    let add = "insert into log select entry.* from unnest($1::text[]::log[]) as entry";
+    let remove = "delete from log using unnest($1::text[]::log[]) as entry
+        where (log.chain, log.seq) = (entry.chain, entry.seq)";
+    database.execute(add, &[&last]).await.unwrap();
+    let added = verify().await;
+    database.execute(remove, &[&last]).await.unwrap();
+    let replaced = database.execute(remove, &[&first]).await.unwrap();
+    database.execute(add, &[&first]).await.unwrap();
+    let exchanged = verify().await;
+
+    assert!(matches!(added[..], [Finding::Stray { .. }]), "{added:?}");
+    assert_eq!(replaced, 1);
+    assert!(
+        matches!(exchanged[..], [Finding::Altered { .. }]),
+        "{exchanged:?}"
+    );
 }
 
 /// What was cut off together with every trace of it in the database shows against an anchor.
