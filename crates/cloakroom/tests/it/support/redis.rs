@@ -100,9 +100,10 @@ impl TestRedis {
         let _answer: redis::Value = self.ask(command).await;
     }
 
-    /// All that is kept under a name, whatever it is.
-    pub(crate) async fn dump(&self, name: &str) -> Vec<u8> {
-        self.ask(redis::cmd("DUMP").arg(name).take()).await
+    /// The members of a sorted set as they were sent. A dump would show digits as numbers.
+    pub(crate) async fn members(&self, name: &str) -> Vec<Vec<u8>> {
+        self.ask(redis::cmd("ZRANGE").arg(name).arg(0).arg(-1).take())
+            .await
     }
 
     pub(crate) async fn left_ms(&self, name: &str) -> i64 {
