@@ -110,15 +110,17 @@ mod tests {
             container: &container,
             id,
         };
-        let cases: [(&[Condition], Option<&str>, bool); 10] = [
+        let cases: [(&[Condition], Option<&str>, bool); 12] = [
             (&[condition(Id, Equals, "card-1")], Some("card-1"), true),
             (&[condition(Id, Equals, "card-1")], Some("card-12"), false),
             (&[condition(Id, StartsWith, "card-")], Some("card-12"), true),
+            (&[condition(Id, StartsWith, "ard-")], Some("card-12"), false),
             (&[condition(Id, StartsWith, "card-")], None, false),
             (&[condition(Path, Equals, "/users/eu/")], None, true),
             (&[condition(Path, Equals, "/users/")], None, false),
             (&[condition(Path, StartsWith, "/users/e")], None, true),
             (&[condition(Path, StartsWith, "/users/us")], None, false),
+            (&[condition(Path, StartsWith, "/eu/")], None, false),
             (
                 &[
                     condition(Path, StartsWith, "/users/"),

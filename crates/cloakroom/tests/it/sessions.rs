@@ -362,11 +362,13 @@ async fn only_sessions_have_conditions() {
     );
 }
 
-const TOKENS: [(&str, &str); 4] = [
+/// The last one holds in its middle what conditions ask others to start with.
+const TOKENS: [(&str, &str); 5] = [
     ("card-1", "/users/eu/"),
     ("card-12", "/users/us/"),
     ("bank-1", "/users/eu/"),
     ("card-3", "/orders/"),
+    ("my-card-1", "/all/users/eu/"),
 ];
 
 /// Conditions, and the tokens that meet all of them.
@@ -406,7 +408,7 @@ fn conditions_and_tokens() -> [(Value, &'static [&'static str]); 8] {
     ]
 }
 
-/// Each rule about each of four tokens, by every way to them.
+/// Each rule about each of five tokens, by every way to them.
 ///
 /// Covers 17.7.
 #[tokio::test]
