@@ -169,7 +169,7 @@ impl Holder {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::time::Duration;
 
     use super::*;
@@ -212,6 +212,12 @@ mod tests {
                 }],
             },
         }
+    }
+
+    /// Somebody who asks for something.
+    pub(crate) fn someone() -> Caller {
+        let holder = all_powerful(ApplicationKind::Private);
+        Caller::new(Arc::new(holder), "".into(), None)
     }
 
     #[test]

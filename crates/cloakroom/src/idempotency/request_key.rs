@@ -100,9 +100,11 @@ fn forget_codes(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use cloakroom_crypto::Key;
     use http::HeaderValue;
 
     use super::*;
+    use crate::caller::tests::someone;
 
     #[test]
     fn keys_count_where_something_is_changed() {
@@ -122,6 +124,16 @@ mod tests {
             let key = key_of(&method, path, &headers).unwrap();
             assert_eq!(key.is_some(), counts, "{method} {path}");
         }
+    }
+
+    /// No path takes two methods that change something, so requests cannot show it.
+    #[test]
+    fn a_key_stands_for_one_method() {
+        let (control, caller) = (ControlKey::new(vec![Key::generate()]), someone());
+        let scope = |method| scope_of(&control, &caller, method, "/tokens", "k");
+
+        assert_eq!(scope(&Method::POST), scope(&Method::POST));
+        assert_ne!(scope(&Method::POST), scope(&Method::PUT));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub type AuditKey = MacKeys<Audit>;
 
 impl<P: Authenticates> MacKeys<P> {
     /// `versions` starts with the active one.
-    pub(super) fn new(versions: Vec<Key<P>>) -> Self {
+    pub(crate) fn new(versions: Vec<Key<P>>) -> Self {
         Self { versions }
     }
 
