@@ -7,7 +7,7 @@ use cloakroom::{ids, jobs};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestDatabase, TestVault, everything, grants, rule};
+use crate::support::{Answer, Client, TestDatabase, TestVault, everything, grants, rule};
 
 const INTENTS: [Permission; 3] = [
     Permission::TokenIntentCreate,
@@ -379,6 +379,47 @@ async fn an_intent_is_converted_once_however_many_ask() {
     assert_eq!(rows(&vault, "token_intent").await, 0);
 }
 
+/// Waits until the database says that it is over.
+async fn until_expired(database: &tokio_postgres::Client, created: &Answer) {
+    let expires_at = created.body["expires_at"].as_str().unwrap();
+    let expires_at: jiff::Timestamp = expires_at.parse().unwrap();
+    let is_past = async || -> bool {
+        let sql = "select now() >= $1";
+        let row = database.query_one(sql, &[&expires_at]).await;
+        row.unwrap().get(0)
+    };
+    while !is_past().await {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// It was there when it was read, and is not when the token is written.
+#[tokio::test]
+async fn an_intent_that_ends_on_its_way_becomes_no_token() {
+    let vault = TestVault::start_with(TestDatabase::create().await, |config| {
+        config.quotas.token_intent_retention = Duration::from_secs(2);
+    })
+    .await;
+    let tenant = vault.tenant().await;
+    let client = client(&vault, &tenant).await;
+    let database = vault.database.connect().await;
+    let blocker = vault.database.connect().await;
+    blocker
+        .batch_execute("begin; lock table token in exclusive mode")
+        .await
+        .unwrap();
+    let created = client.post("/token-intents", card()).await;
+    let unlock = async {
+        until_expired(&database, &created).await;
+        blocker.batch_execute("commit").await.unwrap();
+    };
+    let convert = json!({"token_intent_id": created.id()});
+    let (converted, ()) = tokio::join!(client.post("/tokens", convert), unlock);
+
+    assert_eq!(converted.refused(), ["token_intent_id"]);
+    assert_eq!(rows(&vault, "token").await, 0);
+}
+
 /// I05 for intents.
 ///
 /// Covers 18.11.
@@ -393,22 +434,8 @@ async fn an_intent_ends_at_its_instant_and_leaves_nothing() {
     let created = client.post("/token-intents", card()).await;
     let path = format!("/token-intents/{}", created.id());
     assert_eq!(client.get(&path).await.status, StatusCode::OK);
-    let expires_at: jiff::Timestamp = created.body["expires_at"]
-        .as_str()
-        .unwrap()
-        .parse()
-        .unwrap();
     let database = vault.database.connect().await;
-    let is_past = async || -> bool {
-        database
-            .query_one("select now() >= $1", &[&expires_at])
-            .await
-            .unwrap()
-            .get(0)
-    };
-    while !is_past().await {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until_expired(&database, &created).await;
 
     assert_eq!(client.get(&path).await.status, StatusCode::NOT_FOUND);
     assert_eq!(client.delete(&path).await.status, StatusCode::NOT_FOUND);
