@@ -145,7 +145,11 @@ fn a_hundred_askers_of_three_dying_nodes_get_one_token_and_one_answer() {
     let nodes: Vec<Node> = (0..NODES).map(|_| deployment.serve()).collect();
     let urls = nodes.iter().map(|node| node.base_url.clone()).collect();
     let stage = Stage {
-        http: reqwest::Client::new(),
+        // The port of a dead node may be anybody's by now.
+        http: reqwest::Client::builder()
+            .timeout(Duration::from_secs(20))
+            .build()
+            .unwrap(),
         api_key: api_keys[0].as_str().into(),
         urls: Arc::new(RwLock::new(urls)),
         tally: Arc::default(),
