@@ -23,9 +23,9 @@ pub(crate) use self::find::{FoundAll, find_all, find_readable, record_reads, use
 pub(crate) use self::store::{
     EXPIRED_STATEMENTS, STATEMENTS, TokenRow, WRITE_STATEMENTS, token_columns,
 };
-pub use self::token::{NewToken, Token};
+pub use self::token::{Change, NewToken, Token};
 pub use self::turn::Turns;
-pub use self::update::{Change, TokenPatch, update};
+pub use self::update::{TokenPatch, update};
 pub(crate) use self::view::view_readable;
 pub use self::view::{Shown, TokenView};
 use crate::access::DeduplicationBehavior;

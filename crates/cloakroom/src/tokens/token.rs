@@ -2,6 +2,7 @@
 
 use cloakroom_crypto::{Fingerprint, PolicyDigest, Sensitive};
 use jiff::Timestamp;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -66,6 +67,22 @@ impl Token {
             container: &self.container,
             id,
         }
+    }
+}
+
+/// What a patch does to an attribute: absent, null, or a value.
+#[derive(Clone, Default)]
+pub enum Change<T> {
+    #[default]
+    Stays,
+    Goes,
+    Becomes(T),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Option::<T>::deserialize(deserializer)?;
+        Ok(given.map_or(Self::Goes, Self::Becomes))
     }
 }
 

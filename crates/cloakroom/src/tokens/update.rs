@@ -2,7 +2,6 @@
 
 use cloakroom_crypto::{Fingerprint, Sensitive};
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -10,7 +9,7 @@ use super::content::{Content, shown_mask};
 use super::create::{code_change, converted, entries, read_again};
 use super::find::record_reads;
 use super::store::{self, Before, Outcome, Told, Values, Write};
-use super::token::entry;
+use super::token::{Change, entry};
 use super::view::{Opened, Shown, Visible, find_code, open, open_named, view_met};
 use super::{Error, Placed, Token, TokenView, noticed};
 use crate::access::{Container, DeduplicationBehavior, Permission, Subject, Transform};
@@ -83,22 +82,6 @@ impl TokenPatch {
             velocity::admit(vault, caller, &content.card_numbers()?).await?;
         }
         Ok(())
-    }
-}
-
-/// What a patch does to an attribute: absent, null, or a value.
-#[derive(Clone, Default)]
-pub enum Change<T> {
-    #[default]
-    Stays,
-    Goes,
-    Becomes(T),
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let given = Option::<T>::deserialize(deserializer)?;
-        Ok(given.map_or(Self::Goes, Self::Becomes))
     }
 }
 
