@@ -179,6 +179,75 @@ async fn guesses_at_keys_are_counted_by_address_and_block_it_before_the_look_up(
     assert_eq!(site.redis().calls_of("evalsha").await, asked);
 }
 
+/// Without Redis as well: the look-up would take long here.
+#[tokio::test]
+async fn a_node_by_itself_blocks_guesses_before_the_look_up() {
+    let table = limit(
+        "everything",
+        "counter = \"ip\"; requests = 2; window = \"1m\"; action = \"block 1m\"",
+    );
+    let site = Site::start(&table, None, |_| {}).await;
+    let guess = site.client(Private).await;
+    let guess = guess.with_key("key_test_us_pub_1111111111111111111111");
+    let guesses = statuses(&guess, 3).await;
+    let database = site.first.database.connect().await;
+    let held = "begin; lock table application_key in access exclusive mode";
+    database.batch_execute(held).await.unwrap();
+
+    let blocked = tokio::time::timeout(Duration::from_secs(2), statuses(&guess, 1)).await;
+
+    assert_eq!((guesses, blocked), (vec![401, 401, 429], Ok(vec![429])));
+}
+
+/// Leaving before the answer is no way around being counted.
+#[tokio::test]
+async fn who_leaves_before_the_answer_is_counted() {
+    let table = limit(
+        "everything",
+        "counter = \"ip\"; requests = 3; window = \"1m\"; action = \"throttle\"",
+    );
+    let site = Site::with_redis(&table).await;
+    let client = site.client(Private).await;
+    let guess = client.with_key("key_test_us_pub_1111111111111111111111");
+    let blocker = site.first.database.connect().await;
+    let held = "begin; lock table application_key in access exclusive mode";
+    blocker.batch_execute(held).await.unwrap();
+    for _ in 0..3 {
+        let left = tokio::time::timeout(Duration::from_millis(200), guess.get(CHEAP)).await;
+        assert!(left.is_err());
+    }
+    blocker.batch_execute("commit").await.unwrap();
+
+    // Whoever left is counted soon after.
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    while site.redis().calls_of("evalsha").await < 3 {
+        assert!(tokio::time::Instant::now() < deadline, "nobody was counted");
+        sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(client.get(CHEAP).await.status, TOO_MANY);
+}
+
+/// Times that lie ahead were written before the clock was set back.
+#[tokio::test]
+async fn a_clock_of_redis_that_is_set_back_locks_nobody_out() {
+    let table = limit(
+        "few",
+        "counter = \"ip\"; requests = 3; window = \"1m\"; action = \"throttle\"",
+    );
+    let site = Site::with_redis(&table).await;
+    let client = site.client(Private).await;
+    client.get(CHEAP).await;
+    let counter = site.redis().keys().await;
+    let counter = counter.iter().find(|key| key.contains(":limit:")).unwrap();
+    let ahead = "redis.call('DEL', ARGV[1])
+        for _ = 1, 5 do
+            redis.call('RPUSH', ARGV[1], (redis.call('TIME')[1] + 21600) .. '000000')
+        end";
+    site.redis().script(ahead, counter).await;
+
+    assert_eq!(statuses(&client, 4).await, [200, 200, 200, 429]);
+}
+
 #[tokio::test]
 async fn key_or_address_are_two_counters_and_a_refused_request_uses_up_neither() {
     let table = limit(
