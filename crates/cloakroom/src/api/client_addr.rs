@@ -1,6 +1,6 @@
 //! Where a request came from.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use http::{HeaderMap, HeaderName};
 
@@ -50,6 +50,18 @@ fn read(entry: &[u8]) -> Option<IpAddr> {
     address
         .or_else(with_port)
         .map(|address| address.to_canonical())
+}
+
+/// Whose requests are counted together: an address, or the network of one of the newer kind, because
+/// whoever has one of those has the whole network.
+pub fn network_of(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let network = u128::from(address) & !u128::from(u64::MAX);
+            format!("{}/64", Ipv6Addr::from(network))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -109,13 +109,6 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
-    /// 429: too many requests; trying again makes sense after these seconds.
-    pub fn rate_limited(detail: impl Into<Cow<'static, str>>, retry_after_seconds: u32) -> Self {
-        let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail);
-        error.retry_after_seconds = Some(retry_after_seconds);
-        error
-    }
-
     /// 422: understood, and not possible in the present state.
     pub fn unprocessable(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", detail)
@@ -165,7 +158,7 @@ impl ApiError {
         retry_after: Duration,
     ) -> Self {
         let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail);
-        let seconds = retry_after.as_millis().div_ceil(1_000).max(1);
+        let seconds = retry_after.as_nanos().div_ceil(1_000_000_000).max(1);
         error.retry_after_seconds = Some(u32::try_from(seconds).unwrap_or(u32::MAX));
         error
     }

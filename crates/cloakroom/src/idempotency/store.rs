@@ -83,6 +83,8 @@ macro_rules! at_once {
 }
 
 statements! {
+    // The second column of these is read by nobody: it has the part called `at_once` run.
+    //
     // A lease that has run out is taken over. The answer that was kept, if there is one, comes along.
     TAKE: "idempotency::take" = concat!(
         "with ", answered!(), ", ", at_once!(), ", taken as (

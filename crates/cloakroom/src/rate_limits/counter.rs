@@ -1,12 +1,12 @@
 //! The counters that a request is counted by.
 
-use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use super::asked::Asked;
 use super::row::{Action, Counted, Row};
 use super::table::Table;
 use crate::access::RateLimit;
+use crate::api::network_of;
 use crate::config::Networks;
 
 /// One counter of one limit.
@@ -88,7 +88,7 @@ fn subjects(counted: Counted, asked: &Asked<'_>) -> Vec<Subject> {
         text,
         is_address_alone: false,
     };
-    let ip = address_text(asked.address);
+    let ip = network_of(asked.address);
     let by_address = |ip: &str| Subject {
         text: format!("ip={ip}"),
         is_address_alone: true,
@@ -112,15 +112,4 @@ fn subjects(counted: Counted, asked: &Asked<'_>) -> Vec<Subject> {
 fn is_unlimited(asked: &Asked<'_>) -> bool {
     let quota = asked.key.map(|key| key.rate_limit);
     quota == Some(RateLimit::Unlimited)
-}
-
-/// Whoever has an IPv6 address has the whole network of it.
-fn address_text(address: IpAddr) -> String {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => {
-            let network = u128::from(address) & !u128::from(u64::MAX);
-            format!("{}/64", Ipv6Addr::from(network))
-        }
-    }
 }

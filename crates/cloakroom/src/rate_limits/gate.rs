@@ -141,7 +141,7 @@ pub async fn take_turns(State(vault): State<Vault>, request: Request, next: Next
 }
 
 async fn refusal(vault: &Vault, verdict: &Verdict) -> Response {
-    let error = ApiError::rate_limited(verdict.detail(), verdict.retry_after());
+    let error = ApiError::too_many("rate_limited", verdict.detail(), verdict.wait);
     let mut response = error.into_response();
     verdict.write(response.headers_mut());
     // Without the database there is no time to tell; how long to wait stands in `Retry-After`.

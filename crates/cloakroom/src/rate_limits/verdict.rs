@@ -27,7 +27,8 @@ pub(super) struct Verdict {
     limit: u64,
     window: Duration,
     left: u64,
-    wait: Duration,
+    /// How long until there is room again, or more of it.
+    pub(super) wait: Duration,
 }
 
 impl Verdict {
@@ -49,7 +50,7 @@ impl Verdict {
     }
 
     /// Whole seconds until trying again makes sense.
-    pub(super) fn retry_after(&self) -> u32 {
+    fn retry_after(&self) -> u32 {
         seconds(self.wait).max(1)
     }
 

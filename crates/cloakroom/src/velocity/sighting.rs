@@ -1,10 +1,9 @@
 //! A card number as it is counted: never the number, only keyed digests.
 
-use std::net::IpAddr;
-
 use cloakroom_crypto::Sensitive;
 
 use crate::access::ApplicationKind;
+use crate::api::network_of;
 use crate::caller::Caller;
 use crate::keys::TenantKeys;
 
@@ -60,12 +59,7 @@ pub(super) fn suspect(keys: &TenantKeys, caller: &Caller) -> Option<Group> {
     if caller.application_kind != ApplicationKind::Public {
         return None;
     }
-    let address = match caller.origin.map(|origin| origin.to_canonical()) {
-        None => String::new(),
-        Some(IpAddr::V4(address)) => address.to_string(),
-        // Whoever has one address of the newer kind has the 2^64 beside it as well.
-        Some(IpAddr::V6(address)) => (address.to_bits() >> 64).to_string(),
-    };
+    let address = caller.origin.map_or_else(String::new, network_of);
     let who = format!("{} {address}", caller.key);
     Some(digest(keys, "velocity suspect", &who))
 }
