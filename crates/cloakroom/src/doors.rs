@@ -78,6 +78,8 @@ macro_rules! doors {
 doors! {
     GET "/ping" Nothing;
     GET "/openapi.json" Nothing;
+    GET "/pages/method.html" Nothing;
+    GET "/pages/challenge.html" Nothing;
 
     POST "/tokens" Permissions(&[TokenCreate]);
     GET "/tokens/{id}" Permissions(&[TokenRead]);

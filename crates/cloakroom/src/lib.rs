@@ -14,6 +14,8 @@ pub mod server;
 pub mod caller;
 pub mod vault;
 
+pub mod threeds_pages;
+
 pub mod enrichments;
 pub mod reports;
 pub mod token_documents;

@@ -18,13 +18,13 @@ use crate::openapi::DocumentText;
 use crate::vault::Vault;
 use crate::{
     applications, audit, client_encryption, enrichments, idempotency, members, openapi,
-    rate_limits, reports, sessions, telemetry, tenants, token_documents, token_intents,
-    token_queries, tokens,
+    rate_limits, reports, sessions, telemetry, tenants, threeds_pages, token_documents,
+    token_intents, token_queries, tokens,
 };
 
 /// Routes that anyone may ask.
 fn open_routes() -> OpenApiRouter<Vault> {
-    openapi::routes()
+    openapi::routes().merge(threeds_pages::routes())
 }
 
 /// Routes that need a key.

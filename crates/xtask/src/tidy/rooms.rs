@@ -9,7 +9,7 @@ pub(super) const LAYERS: [&[&str]; 12] = [
     &[
         "server", "router", "jobs", "admin", "openapi", "doctor", "doors",
     ],
-    &["proxy", "reactors", "threeds", "webhooks"],
+    &["proxy", "reactors", "threeds", "threeds_pages", "webhooks"],
     &["token_queries", "token_documents", "enrichments", "reports"],
     &["tokens"],
     &["token_intents"],
