@@ -4,21 +4,26 @@ use std::future::Future;
 use std::net::SocketAddr;
 
 use cloakroom::admin::{self, Readiness};
+use cloakroom::card_networks::CardNetworks;
 use cloakroom::config::Config;
 use cloakroom::server::Server;
 use cloakroom::telemetry::Telemetry;
-use cloakroom::{Vault, jobs, router};
+use cloakroom::{Vault, jobs, router, threeds};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Both listeners, bound but not yet answering.
+/// All listeners, bound but not yet answering.
 pub(crate) struct Listeners {
     api: Server,
     admin: Server,
+    /// Where directory servers tell results.
+    results: Option<Server>,
 }
 
 impl Listeners {
     pub(crate) async fn bind(config: &Config) -> anyhow::Result<Self> {
+        let networks = CardNetworks::open(config)?;
         Ok(Self {
+            results: Server::bind_results(config, &networks).await?,
             api: Server::bind(&config.http).await?,
             admin: Server::bind_admin(config).await?,
         })
@@ -54,7 +59,23 @@ impl Listeners {
             self.api.run(router::api(vault.clone()), stop).await;
             drop(drained);
         };
-        tokio::join!(api, admin);
+        // Results of challenges are taken for as long as anything else is.
+        let (settled, wait_settled) = tokio::sync::oneshot::channel::<()>();
+        let results = async {
+            if let Some(results) = self.results {
+                let stopped = async {
+                    let _ = wait_settled.await;
+                };
+                results
+                    .run(threeds::results_router(vault.clone()), stopped)
+                    .await;
+            }
+        };
+        let api = async {
+            api.await;
+            drop(settled);
+        };
+        tokio::join!(api, admin, results);
         drop(jobs);
         vault.audit.close().await;
         tokio::task::spawn_blocking(move || telemetry.shutdown()).await?;

@@ -195,6 +195,7 @@ pub(crate) mod tests {
                 cvc_retention: hour,
                 token_intent_retention: hour,
                 card_velocity_limit: 1,
+                threeds: true,
             },
             application: ids::new_uuid(),
             application_kind: kind,

@@ -96,6 +96,20 @@ doors! {
     GET "/token-intents/{id}" Permissions(&[TokenIntentRead]);
     DELETE "/token-intents/{id}" Permissions(&[TokenIntentDelete]);
 
+    POST "/3ds/sessions" Permissions(&[ThreedsSessionCreate]);
+    GET "/3ds/sessions/{id}" Permissions(&[ThreedsSessionRead]);
+    PUT "/3ds/sessions/{id}" Permissions(&[ThreedsSessionCreate]);
+    POST "/3ds/sessions/{id}/authenticate" Permissions(&[ThreedsSessionAuthenticate]);
+    GET "/3ds/sessions/{id}/challenge-result" Permissions(&[ThreedsSessionAuthenticate]);
+    GET "/3ds/sessions/{id}/method-notification" Nothing;
+    POST "/3ds/sessions/{id}/method-notification" Nothing;
+    GET "/3ds/sessions/{id}/challenge-notification" Nothing;
+    POST "/3ds/sessions/{id}/challenge-notification" Nothing;
+    GET "/3ds/redirect/{id}" Nothing;
+    POST "/3ds/redirect/{id}/device" Nothing;
+    POST "/3ds/redirect/{id}/authenticate" Nothing;
+    POST "/3ds/redirect/{id}/finish" Nothing;
+
     POST "/applications" Permissions(&[ApplicationCreate]);
     GET "/applications" Permissions(&[ApplicationRead]);
     GET "/applications/key" Key;

@@ -10,8 +10,8 @@ use crate::admin::Readiness;
 use crate::storage::{self, Connection};
 use crate::vault::Vault;
 use crate::{
-    applications, audit, bins, client_encryption, idempotency, ids, rate_limits, security_codes,
-    sessions, tenants, token_intents, tokens,
+    applications, audit, bins, card_networks, client_encryption, idempotency, ids, rate_limits,
+    security_codes, sessions, tenants, threeds, token_intents, tokens,
 };
 
 /// What must be right before this node takes requests.
@@ -19,6 +19,8 @@ pub const CHECKS: &[&str] = &["database", "migrations", "clock", "bins"];
 
 const WATCH_PERIOD: Duration = Duration::from_secs(5);
 const TEND_PERIOD: Duration = Duration::from_secs(1);
+/// What one node has learned of card ranges, the others know after this time.
+const CARD_RANGES_PERIOD: Duration = Duration::from_secs(4);
 /// Days are removed long before their place is needed again, so an hour more or less is nothing.
 const RETAIN_PERIOD: Duration = Duration::from_secs(60 * 60);
 /// Several times within the time after which a silent node counts as gone.
@@ -44,6 +46,8 @@ pub fn start(vault: &Vault, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(retain_logs(vault.clone()));
     jobs.spawn(tell_node(vault.clone()));
     jobs.spawn(refresh_bins(vault.clone(), readiness.clone()));
+    jobs.spawn(tend_card_ranges(vault.clone()));
+    jobs.spawn(settle_threeds(vault.clone()));
     jobs
 }
 
@@ -73,6 +77,31 @@ async fn refresh_bins(vault: Vault, readiness: Readiness) {
             // The database check tells about this one, and the next look tries again.
             Err(_) => {}
         }
+    }
+}
+
+/// Keeps the card ranges of directory servers.
+async fn tend_card_ranges(vault: Vault) {
+    let mut ticks = every(CARD_RANGES_PERIOD);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = card_networks::tend(&vault).await {
+            tracing::warn!(
+                job = "card_ranges",
+                error.kind = error.kind(),
+                "card ranges could not be looked after; the ones in use stay"
+            );
+        }
+    }
+}
+
+/// Ends 3-D Secure sessions whose awaited step does not come any more.
+async fn settle_threeds(vault: Vault) {
+    let mut ticks = every(TEND_PERIOD);
+    loop {
+        ticks.tick().await;
+        // The database check tells of the trouble, and the next round finds the same sessions.
+        let _next_time = threeds::settle_late(&vault).await;
     }
 }
 
@@ -163,6 +192,7 @@ pub async fn sweep_once(vault: &Vault, node: Uuid) -> Result<Option<u64>, storag
     let removed = tokens::sweep(vault).await?;
     token_intents::sweep(vault).await?;
     sessions::sweep(&vault.db).await?;
+    threeds::sweep(vault).await?;
     metrics::counter!("tokens_expired_total").increment(removed);
     idempotency::sweep(&vault.db).await?;
     security_codes::sweep(&vault.db).await?;

@@ -16,8 +16,12 @@ pub mod vault;
 
 pub mod threeds_pages;
 
+pub mod threeds;
+pub mod threeds_browser;
+
 pub mod enrichments;
 pub mod reports;
+pub mod threeds_requests;
 pub mod token_documents;
 pub mod token_queries;
 pub mod tokens;
@@ -25,6 +29,7 @@ pub mod tokens;
 pub mod token_intents;
 
 pub mod bins;
+pub mod card_networks;
 pub mod client_encryption;
 pub mod containers;
 pub mod security_codes;
@@ -72,6 +77,7 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         containers::STATEMENTS,
         security_codes::STATEMENTS,
         bins::STATEMENTS,
+        card_networks::STATEMENTS,
         client_encryption::STATEMENTS,
         token_intents::STATEMENTS,
         tokens::STATEMENTS,
@@ -79,6 +85,7 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         tokens::EXPIRED_STATEMENTS,
         token_queries::STATEMENTS,
         reports::STATEMENTS,
+        threeds::STATEMENTS,
     ]
     .into_iter()
     .flatten()

@@ -18,13 +18,13 @@ use crate::openapi::DocumentText;
 use crate::vault::Vault;
 use crate::{
     applications, audit, client_encryption, enrichments, idempotency, members, openapi,
-    rate_limits, reports, sessions, telemetry, tenants, threeds_pages, token_documents,
+    rate_limits, reports, sessions, telemetry, tenants, threeds, threeds_browser, token_documents,
     token_intents, token_queries, tokens,
 };
 
 /// Routes that anyone may ask.
 fn open_routes() -> OpenApiRouter<Vault> {
-    openapi::routes().merge(threeds_pages::routes())
+    openapi::routes().merge(threeds_browser::routes())
 }
 
 /// Routes that need a key.
@@ -41,6 +41,7 @@ fn keyed_routes() -> OpenApiRouter<Vault> {
         .merge(tenants::routes())
         .merge(members::routes())
         .merge(reports::routes())
+        .merge(threeds::routes())
 }
 
 /// The description of every route.
@@ -67,10 +68,11 @@ pub fn api(vault: Vault) -> axum::Router {
         .route_layer(once)
         .route_layer(turnstile)
         .route_layer(carry)
-        .route_layer(receive)
+        .route_layer(receive.clone())
         .route_layer(count.clone())
         .route_layer(gate);
     let (routes, _) = open_routes()
+        .route_layer(receive)
         .route_layer(count)
         .merge(keyed)
         .split_for_parts();

@@ -9,6 +9,7 @@ use crate::access::Authenticator;
 use crate::api::BodyLimits;
 use crate::audit::Audit;
 use crate::bins::Bins;
+use crate::card_networks::{self, CardNetworks};
 use crate::config::Config;
 use crate::containers::ContainerNumbers;
 use crate::keys::{Keyring, RootKey};
@@ -35,6 +36,8 @@ pub struct Parts {
     pub rate_limits: RateLimits,
     pub container_numbers: ContainerNumbers,
     pub bins: Bins,
+    /// Who is asked to authenticate cardholders.
+    pub card_networks: CardNetworks,
     pub security_codes: SecurityCodes,
     pub turns: Turns,
     pub velocity: Velocity,
@@ -58,6 +61,8 @@ pub enum Error {
     Access(#[from] access::Error),
     #[error(transparent)]
     RateLimits(#[from] rate_limits::Error),
+    #[error(transparent)]
+    CardNetworks(#[from] card_networks::Error),
 }
 
 impl Vault {
@@ -86,6 +91,7 @@ impl Vault {
             rate_limits: RateLimits::open(&config)?,
             container_numbers: ContainerNumbers::default(),
             bins: Bins::default(),
+            card_networks: CardNetworks::open(&config)?,
             security_codes: SecurityCodes::default(),
             redis: Redis::open(&config.redis)?,
             turns: Turns::default(),

@@ -17,29 +17,37 @@ const API_KEY: HeaderName = HeaderName::from_static("bt-api-key");
 
 /// Lets a request through with its caller attached, or answers 401.
 pub async fn require_key(State(vault): State<Vault>, mut request: Request, next: Next) -> Response {
-    let holder = match authenticate(&vault, offered_key(request.headers())).await {
-        Ok(holder) => holder,
-        Err(error) => return ApiError::from(error).into_response(),
+    let extensions = request.extensions();
+    let (trace_id, client) = (extensions.get::<TraceId>(), extensions.get::<ClientAddr>());
+    let key = offered_key(request.headers());
+    let caller = match caller_of(&vault, key, trace_id, client).await {
+        Ok(caller) => caller,
+        Err(error) => return error.into_response(),
     };
-    if holder.standing == Standing::Unauthorized {
-        return ApiError::forbidden("The session is not authorized yet.").into_response();
-    }
     let actor = Actor {
-        tenant: holder.tenant.uuid,
-        application: holder.application,
-        key: holder.key,
+        tenant: caller.tenant.uuid,
+        application: caller.application,
+        key: caller.key,
     };
-    let trace_id = request.extensions().get::<TraceId>();
-    let trace_id = trace_id.map_or_else(|| "".into(), |id| id.0.clone());
-    let origin = request
-        .extensions()
-        .get::<ClientAddr>()
-        .map(|client| client.0);
-    let caller = Arc::new(Caller::new(holder, trace_id, origin));
-    request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(Arc::new(caller));
     let mut response = next.run(request).await;
     response.extensions_mut().insert(actor);
     response
+}
+
+/// Who asks with a key.
+pub(crate) async fn caller_of(
+    vault: &Vault,
+    key: &str,
+    trace_id: Option<&TraceId>,
+    client: Option<&ClientAddr>,
+) -> Result<Caller, ApiError> {
+    let holder = authenticate(vault, key).await?;
+    if holder.standing == Standing::Unauthorized {
+        return Err(ApiError::forbidden("The session is not authorized yet."));
+    }
+    let trace_id = trace_id.map_or_else(|| "".into(), |id| id.0.clone());
+    Ok(Caller::new(holder, trace_id, client.map(|client| client.0)))
 }
 
 /// The one key that was sent. Of two, a proxy in front may have believed the other: neither counts.

@@ -16,6 +16,7 @@ use crate::config::{self, Config};
 
 const SECONDS: &str = "must be a whole number of seconds";
 const NUMBER: &str = "must be a whole number";
+const YES_OR_NO: &str = "must be true or false";
 
 /// How the table of rate limits holds for a tenant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,6 +92,8 @@ pub struct Quotas {
     pub token_intent_retention: Duration,
     /// Different card numbers with equal first six and last four digits, by one application in an hour.
     pub card_velocity_limit: usize,
+    /// Whether 3-D Secure may be used.
+    pub threeds: bool,
 }
 
 /// Quotas of one tenant; where it has none, the deployment's hold. Times are in seconds.
@@ -111,10 +114,12 @@ pub struct TenantQuotas {
     pub token_intent_retention: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub card_velocity_limit: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threeds: Option<bool>,
 }
 
 impl TenantQuotas {
-    pub const NAMES: [&str; 7] = [
+    pub const NAMES: [&str; 8] = [
         "rate_limit",
         "log_retention",
         "tokenize_limit",
@@ -122,6 +127,7 @@ impl TenantQuotas {
         "cvc_retention",
         "token_intent_retention",
         "card_velocity_limit",
+        "threeds",
     ];
 
     /// Reads what was kept.
@@ -146,6 +152,7 @@ impl TenantQuotas {
                 changed.token_intent_retention = read(name, value, SECONDS)?;
             }
             "card_velocity_limit" => changed.card_velocity_limit = read(name, value, NUMBER)?,
+            "threeds" => changed.threeds = read(name, value, YES_OR_NO)?,
             _ => return Err(Error::invalid(name, "is no quota")),
         }
         changed.check()?;
@@ -158,6 +165,8 @@ impl TenantQuotas {
     pub fn value_of(name: &str, text: &str) -> Result<Value, Error> {
         Ok(match text {
             "default" => Value::Null,
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
             _ if name.ends_with("_retention") => text
                 .parse::<SignedDuration>()
                 .ok()
@@ -210,6 +219,7 @@ impl TenantQuotas {
                 quotas.token_intent_retention,
             ),
             card_velocity_limit: self.card_velocity_limit.unwrap_or(quotas.card_velocity),
+            threeds: self.threeds.unwrap_or(quotas.threeds),
         }
     }
 }
@@ -278,6 +288,8 @@ mod tests {
             ("card_velocity_limit", json!(0), false),
             ("card_velocity_limit", json!(1_000), true),
             ("card_velocity_limit", json!(1_001), false),
+            ("threeds", json!(true), true),
+            ("threeds", json!("true"), false),
             ("tokenise_limit", json!(5), false),
         ];
         for (name, value, fits) in cases {

@@ -1,8 +1,10 @@
 //! Where a request came from.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
+use rustls_pki_types::CertificateDer;
 
 use crate::config::Networks;
 
@@ -11,6 +13,11 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// The address of a client. Found in the extensions of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ClientAddr(pub IpAddr);
+
+/// The certificates that a client has shown over mutual TLS, its own first. Found in the extensions of a
+/// request; the authorities that a listener trusts have issued them.
+#[derive(Clone, Debug, Default)]
+pub struct PeerCertificates(pub Arc<[CertificateDer<'static>]>);
 
 impl ClientAddr {
     /// The peer of the connection, or who a trusted proxy says it forwards for.

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::Broken;
@@ -35,6 +36,10 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     retry_safe: Option<bool>,
+    /// On 424: who could not be asked, and what came back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<Object>)]
+    error: Option<Value>,
 }
 
 /// A failure on its way to the client.
@@ -55,6 +60,7 @@ impl ApiError {
                 code,
                 errors: None,
                 retry_safe: None,
+                error: None,
             },
             retry_after_seconds: None,
         }
@@ -161,6 +167,15 @@ impl ApiError {
         let seconds = retry_after.as_nanos().div_ceil(1_000_000_000).max(1);
         error.retry_after_seconds = Some(u32::try_from(seconds).unwrap_or(u32::MAX));
         error
+    }
+
+    /// 424: somebody else, who was needed for it, did not help. `error` says who and why.
+    pub fn failed_dependency(title: &'static str, detail: &'static str, error: Value) -> Self {
+        let status = StatusCode::FAILED_DEPENDENCY;
+        let mut failed = Self::new(status, "failed_dependency", detail);
+        failed.problem.title = title.into();
+        failed.problem.error = Some(error);
+        failed
     }
 
     /// 500: something that should not happen; `code` tells operators what.

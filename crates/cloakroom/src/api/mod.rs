@@ -21,7 +21,7 @@ pub use body::{
     BodyLimits, JsonBody, MergePatchBody, Received, parse_json, read_json, receive_body,
 };
 pub use broken::Broken;
-pub use client_addr::{ClientAddr, network_of};
+pub use client_addr::{ClientAddr, PeerCertificates, network_of};
 pub use error::{ApiError, Problem};
 pub use expiry::Expiry;
 pub(crate) use expiry::RULE as EXPIRY_RULE;

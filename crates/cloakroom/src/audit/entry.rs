@@ -113,6 +113,10 @@ operations! {
     Expire 9 "expire" "expired";
     Convert 10 "convert" "converted";
     Refuse 11 "refuse" "refused for too many card numbers";
+    Authenticate 12 "authenticate" "authenticated";
+    CompleteMethod 13 "complete_method" "seen by the issuer";
+    CompleteChallenge 14 "complete_challenge" "back from its challenge";
+    ReceiveResult 15 "receive_result" "decided by the issuer";
 }
 
 impl Operation {

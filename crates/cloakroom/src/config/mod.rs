@@ -20,6 +20,7 @@ mod security_codes;
 mod sessions;
 mod setting;
 mod telemetry;
+mod threeds;
 mod vault;
 
 use std::path::{Path, PathBuf};
@@ -45,6 +46,7 @@ pub use self::security_codes::SecurityCodes;
 pub use self::sessions::Sessions;
 pub use self::setting::Secret;
 pub use self::telemetry::Telemetry;
+pub use self::threeds::{Threeds, Versions};
 pub use self::vault::{Environment, Region, Vault};
 
 use self::section::Source;
@@ -66,6 +68,7 @@ pub struct Config {
     pub idempotency: Idempotency,
     pub deprecated: Deprecated,
     pub security_codes: SecurityCodes,
+    pub threeds: Threeds,
     pub log: Log,
     pub telemetry: Telemetry,
 }
@@ -121,12 +124,17 @@ impl Config {
         let is_production = self.vault.environment == Environment::Production;
         self.audit.check(is_production, &mut findings);
         self.security_codes.check(&mut findings);
+        self.threeds.check(&mut findings);
         self.telemetry.check(&mut findings);
 
         // Port 0 asks for any free port, so two of them do not collide.
         if self.admin.listen == self.http.listen && self.http.listen.port() != 0 {
             let message = "must differ from http.listen";
             findings.push(Finding::error("admin.listen", message));
+        }
+        if self.threeds.networks_file.is_some() && self.http.base_url.is_none() {
+            let message = "needed with threeds.networks_file: issuers send browsers back to it";
+            findings.push(Finding::error("http.base_url", message));
         }
         let is_plain_and_public =
             self.http.tls_cert_file.is_none() && !self.http.listen.ip().is_loopback();
@@ -154,6 +162,7 @@ impl Config {
             idempotency: Idempotency::read(source),
             deprecated: Deprecated::read(source),
             security_codes: SecurityCodes::read(source),
+            threeds: Threeds::read(source),
             log: Log::read(source),
             telemetry: Telemetry::read(source),
         }

@@ -28,6 +28,8 @@ section! {
         /// may send within an hour, up to 1000. Whoever guesses at a card that the vault shows in part
         /// needs hundreds.
         pub card_velocity: usize = 10,
+        /// Whether tenants may use 3-D Secure.
+        pub threeds: bool = false,
     }
 }
 

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use super::section::{Description, Row, environment_name};
 use super::{
     Access, Admin, Audit, Database, Deprecated, Http, Idempotency, Limits, Log, Quotas, Redis,
-    RootKey, SecurityCodes, Sessions, Telemetry, Vault,
+    RootKey, SecurityCodes, Sessions, Telemetry, Threeds, Vault,
 };
 
-pub(super) fn sections() -> [Description; 16] {
+pub(super) fn sections() -> [Description; 17] {
     [
         Vault::describe(),
         Http::describe(),
@@ -24,6 +24,7 @@ pub(super) fn sections() -> [Description; 16] {
         Idempotency::describe(),
         Deprecated::describe(),
         SecurityCodes::describe(),
+        Threeds::describe(),
         Log::describe(),
         Telemetry::describe(),
     ]

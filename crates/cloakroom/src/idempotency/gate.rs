@@ -14,7 +14,7 @@ use http_body_util::BodyExt as _;
 use tracing::Instrument as _;
 
 use super::lease::{self, Lease};
-use super::request_key::{key_of, request_mac, scope_of};
+use super::request_key::{is_asked_once, key_of, request_mac, scope_of};
 use super::store::{self, Answered};
 use crate::api::{Answer, ApiError, Received};
 use crate::caller::Caller;
@@ -27,14 +27,16 @@ use crate::vault::Vault;
 const ANSWERS: &str = "idempotency_answers_total";
 
 /// Handles a request with a key to its end even if the client does not wait: its next attempt then gets
-/// the answer, and not a conflict. Stands outside of all that a request takes and gives back.
+/// the answer, and not a conflict. The same goes for questions that can be asked once only, such as
+/// whether a cardholder is who they say. Stands outside of all that a request takes and gives back.
 #[expect(
     clippy::disallowed_methods,
     reason = "it outlives the connection on purpose, and its deadlines end it"
 )]
 pub async fn carry_through(request: Request, next: Next) -> Response {
-    let key = key_of(request.method(), request.uri().path(), request.headers());
-    if !matches!(key, Ok(Some(_))) {
+    let (method, path) = (request.method(), request.uri().path());
+    let key = key_of(method, path, request.headers());
+    if !matches!(key, Ok(Some(_))) && !is_asked_once(path) {
         return next.run(request).await;
     }
     match tokio::spawn(next.run(request).in_current_span()).await {

@@ -22,6 +22,11 @@ pub fn counts_at(path: &str) -> bool {
     !READS.contains(&path)
 }
 
+/// Whether what a request at this path does cannot be done again.
+pub(super) fn is_asked_once(path: &str) -> bool {
+    path.starts_with("/3ds/") && path.ends_with("/authenticate")
+}
+
 /// The key of a request that may be answered once only; `None` where keys do not count.
 pub(super) fn key_of<'a>(
     method: &Method,

@@ -27,15 +27,19 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::{self, ServerConfig, crypto::aws_lc_rs, version};
 use tower::Service as _;
 
 use self::strict_heads::StrictHeads;
-use crate::api::{ApiError, ClientAddr};
+use crate::api::{ApiError, ClientAddr, PeerCertificates};
+use crate::card_networks::CardNetworks;
 use crate::config::{Config, Http, Networks};
 
 /// Operators and their probes are few.
 const ADMIN_CONNECTIONS_MAX: usize = 64;
+/// Directory servers are few, and keep their connections.
+const RESULTS_CONNECTIONS_MAX: usize = 512;
 /// Requests that one HTTP/2 connection may have open at a time.
 const STREAMS_MAX: u32 = 256;
 /// How often a silent HTTP/2 peer is asked whether it is still there.
@@ -67,7 +71,7 @@ pub enum Error {
 impl Server {
     pub async fn bind(settings: &Http) -> Result<Self, Error> {
         let tls = match (&settings.tls_cert_file, &settings.tls_key_file) {
-            (Some(cert), Some(key)) => Some(tls_acceptor(cert, key)?),
+            (Some(cert), Some(key)) => Some(tls_acceptor(cert, key, None)?),
             _ => None,
         };
         let address = settings.listen;
@@ -92,6 +96,33 @@ impl Server {
             ..config.http.clone()
         };
         Self::bind(&settings).await
+    }
+
+    /// A listener for directory servers, which show certificates; nothing if there is none to be.
+    pub async fn bind_results(
+        config: &Config,
+        networks: &CardNetworks,
+    ) -> Result<Option<Self>, Error> {
+        let settings = &config.threeds;
+        let (Some(listen), Some(cert), Some(key)) = (
+            settings.results_listen,
+            &settings.results_cert_file,
+            &settings.results_key_file,
+        ) else {
+            return Ok(None);
+        };
+        let http = Http {
+            listen,
+            tls_cert_file: None,
+            tls_key_file: None,
+            max_connections: RESULTS_CONNECTIONS_MAX,
+            ..config.http.clone()
+        };
+        let server = Self::bind(&http).await?;
+        Ok(Some(Self {
+            tls: Some(tls_acceptor(cert, key, networks.result_verifier())?),
+            ..server
+        }))
     }
 
     /// The address with its real port, even if the settings left the port open.
@@ -164,6 +195,12 @@ async fn drain(draining: GracefulShutdown, mut connections: JoinSet<()>, patienc
     connections.shutdown().await;
 }
 
+/// Who is at the other end of a connection.
+struct Peer {
+    address: SocketAddr,
+    certificates: PeerCertificates,
+}
+
 /// What every connection passes.
 struct Door {
     app: Router,
@@ -178,25 +215,42 @@ impl Door {
         // Answers are written whole; waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
         let Some(tls) = &self.tls else {
+            let peer = Peer {
+                address: peer,
+                certificates: PeerCertificates::default(),
+            };
             return self.serve(stream, peer, watcher).await;
         };
         match timeout(self.patience, tls.accept(stream)).await {
-            Ok(Ok(stream)) => self.serve(stream, peer, watcher).await,
+            Ok(Ok(stream)) => {
+                let shown = stream.get_ref().1.peer_certificates();
+                let shown = shown.unwrap_or_default().iter();
+                let peer = Peer {
+                    address: peer,
+                    certificates: PeerCertificates(
+                        shown.cloned().map(|one| one.into_owned()).collect(),
+                    ),
+                };
+                self.serve(stream, peer, watcher).await;
+            }
             Ok(Err(_)) | Err(_) => metrics::counter!("tls_handshakes_failed_total").increment(1),
         }
     }
 
-    async fn serve<I>(self: Arc<Self>, io: I, peer: SocketAddr, watcher: Watcher)
+    async fn serve<I>(self: Arc<Self>, io: I, peer: Peer, watcher: Watcher)
     where
         I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let has_asked = Arc::new(AtomicBool::new(false));
         let service = {
             let (door, has_asked) = (Arc::clone(&self), Arc::clone(&has_asked));
-            service_fn(move |request: Request<Incoming>| {
+            service_fn(move |mut request: Request<Incoming>| {
                 has_asked.store(true, Ordering::Relaxed);
                 let trusted = &door.trusted_proxies;
-                let client = ClientAddr::find(peer.ip(), request.headers(), trusted);
+                let client = ClientAddr::find(peer.address.ip(), request.headers(), trusted);
+                if !peer.certificates.0.is_empty() {
+                    request.extensions_mut().insert(peer.certificates.clone());
+                }
                 answer(door.app.clone(), request, client)
             })
         };
@@ -285,7 +339,13 @@ fn protocols(settings: &Http) -> auto::Builder<TokioExecutor> {
 }
 
 /// TLS 1.2 and 1.3 with authenticated ciphers only, which is all that the library has.
-fn tls_acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, Error> {
+///
+/// With a verifier, clients must show a certificate that it accepts.
+fn tls_acceptor(
+    cert: &Path,
+    key: &Path,
+    clients: Option<Arc<dyn ClientCertVerifier>>,
+) -> Result<TlsAcceptor, Error> {
     let chain = CertificateDer::pem_file_iter(cert)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|source| Error::Pem {
@@ -297,10 +357,13 @@ fn tls_acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, Error> {
         source,
     })?;
 
-    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)?;
+    let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_protocol_versions(&[&version::TLS13, &version::TLS12])?;
+    let builder = match clients {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

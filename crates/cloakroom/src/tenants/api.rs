@@ -371,6 +371,7 @@ struct QuotaChangeBody {
     token_intent_retention: Option<u64>,
     #[schema(minimum = 1, maximum = 1000)]
     card_velocity_limit: Option<usize>,
+    threeds: Option<bool>,
 }
 
 /// What a tenant may use. Times are in seconds.
@@ -392,6 +393,8 @@ struct QuotasBody {
     /// Different card numbers with the same first six and last four digits that one application may
     /// send within an hour.
     card_velocity_limit: usize,
+    /// Whether 3-D Secure may be used.
+    threeds: bool,
 }
 
 impl QuotasBody {
@@ -404,6 +407,7 @@ impl QuotasBody {
             cvc_retention: quotas.cvc_retention.as_secs(),
             token_intent_retention: quotas.token_intent_retention.as_secs(),
             card_velocity_limit: quotas.card_velocity_limit,
+            threeds: quotas.threeds,
         }
     }
 }

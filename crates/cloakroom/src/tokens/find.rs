@@ -1,12 +1,14 @@
 //! Finding a token and showing it as the caller may see it.
 
+use cloakroom_crypto::Sensitive;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::token::entry;
 use super::view::Opened;
 use super::{Error, TokenView, store, view};
 use crate::access::Permission;
-use crate::audit::Operation;
+use crate::audit::{Entry, Operation};
 use crate::caller::Caller;
 use crate::keys;
 use crate::token_attributes::TokenId;
@@ -53,6 +55,29 @@ pub(crate) async fn use_data(
     vault.audit.record(vec![entry]).await?;
     let value = serde_json::from_slice(data.expose()).map_err(|_| keys::Error::Integrity)?;
     Ok((token.kind, value))
+}
+
+/// The data of a token, for the vault itself.
+pub(crate) struct Lent {
+    pub kind: TokenKind,
+    pub data: Sensitive<Vec<u8>>,
+    pub expires_at: Option<Timestamp>,
+    /// Says that it was used. Whoever uses it records this first.
+    pub entry: Entry,
+}
+
+/// Lends the data of a token to a room that has a use for it and shows it to nobody.
+///
+/// No permission on the token is asked for: that is what makes it different from `use_data`.
+pub(crate) async fn lend_data(vault: &Vault, caller: &Caller, id: &str) -> Result<Lent, Error> {
+    let id = TokenId::of(caller.tenant, id);
+    let Opened { token, data, .. } = view::open_named(vault, caller, &id).await?;
+    Ok(Lent {
+        kind: token.kind,
+        data,
+        expires_at: token.expiry.map(|expiry| expiry.at),
+        entry: entry(caller, Operation::Use, (&token.id, token.kind), None),
+    })
 }
 
 /// All of several tokens, in no order, or the ids among them that name none.

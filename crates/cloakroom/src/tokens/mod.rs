@@ -19,7 +19,7 @@ pub(crate) use self::create::create_all;
 pub use self::delete::{delete, sweep};
 pub(crate) use self::draft::{Draft, draft};
 pub use self::find::find;
-pub(crate) use self::find::{FoundAll, find_all, find_readable, record_reads, use_data};
+pub(crate) use self::find::{FoundAll, find_all, find_readable, lend_data, record_reads, use_data};
 pub(crate) use self::store::{
     EXPIRED_STATEMENTS, STATEMENTS, TokenRow, WRITE_STATEMENTS, token_columns,
 };

@@ -5,12 +5,20 @@ use std::path::{Component, Path};
 pub(super) const SOURCE: &str = "crates/cloakroom/src";
 
 /// From top to bottom: a row may use the rows below it, never one above.
-pub(super) const LAYERS: [&[&str]; 12] = [
+pub(super) const LAYERS: [&[&str]; 13] = [
     &[
         "server", "router", "jobs", "admin", "openapi", "doctor", "doors",
     ],
-    &["proxy", "reactors", "threeds", "threeds_pages", "webhooks"],
-    &["token_queries", "token_documents", "enrichments", "reports"],
+    &["threeds_browser"],
+    &["proxy", "reactors", "threeds", "webhooks"],
+    &[
+        "token_queries",
+        "token_documents",
+        "enrichments",
+        "reports",
+        "threeds_requests",
+        "threeds_pages",
+    ],
     &["tokens"],
     &["token_intents"],
     &["token_attributes"],
@@ -20,6 +28,7 @@ pub(super) const LAYERS: [&[&str]; 12] = [
         "security_codes",
         "containers",
         "client_encryption",
+        "card_networks",
     ],
     &["applications", "tenants", "members", "sessions"],
     &["velocity", "audit"],

@@ -44,6 +44,7 @@ statements! {
     REPLY: "tenants::remove_reply" = remove!("reply", "scope");
     REPLY_LEASE: "tenants::remove_reply_lease" = remove!("reply_lease", "scope");
     TOKEN_INTENT: "tenants::remove_token_intent" = remove!("token_intent", "intent_id");
+    THREEDS_SESSION: "tenants::remove_threeds_session" = remove!("threeds_session", "session_id");
     TOKEN: "tenants::remove_token" = remove!("token", "token_id");
     TERM: "tenants::remove_term" = remove!("term", "term, path, created_at, token_id");
     CLAIM: "tenants::remove_claim" = remove!("claim", "fingerprint, container_id");
