@@ -21,6 +21,7 @@ mod migrate;
 mod node;
 mod rate_limits;
 mod serve;
+mod threeds_simulator;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -83,6 +84,8 @@ enum Command {
     /// Explain which limits on the rate of requests there are
     #[command(subcommand)]
     Limits(rate_limits::LimitsCommand),
+    /// Run simulated card networks and a simulated issuer, for tests of 3D Secure
+    ThreedsSimulator(threeds_simulator::ThreedsSimulatorArguments),
     /// Print the description of the API (OpenAPI 3.1)
     Openapi,
     /// Print what every route needs and every permission opens, as Markdown
@@ -136,6 +139,9 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Bins(command) => runtime()?.block_on(bins::run(load()?, command))?,
         Command::Audit(command) => return runtime()?.block_on(audit::run(load()?, command)),
         Command::Limits(command) => runtime()?.block_on(rate_limits::run(load()?, command))?,
+        Command::ThreedsSimulator(simulator) => {
+            runtime()?.block_on(threeds_simulator::run(simulator))?;
+        }
         Command::Openapi => say!("{}", cloakroom::router::document_text().as_str().trim_end()),
         Command::Permissions => say!("{}", cloakroom::doors::reference().trim_end()),
     }
