@@ -53,7 +53,7 @@
 //!
 //! | request | what it does |
 //! | --- | --- |
-//! | `GET /control/messages` | counts messages by kind, received and sent |
+//! | `GET /control/messages` | counts messages by kind, `received` and `sent` |
 //! | `GET /control/transactions/{threeDSServerTransID}` | the AReq (card number: its last four digits), the ARes, the RReq, the replies, whether the method page was seen |
 //! | `POST /control/transactions/{threeDSServerTransID}/result` | sends an RReq again: `{"change": {"transStatus": "N"}, "certificate": false}`; null removes a field |
 //! | `POST /acs/decoupled/{acsTransID}` | decides now: `approve` or `deny` |
@@ -63,6 +63,19 @@
 //! | `POST /control/ranges/{network}/forget` | no earlier serial number is valid: Erro 307 |
 //! | `POST /control/trouble` | `{"kind": "AReq", "what": "stall", "seconds": 30, "times": 1}`; `refuse`, `garbage`, `http-500`, `erro` with `code`; optional `network`; without `times` until cleared |
 //! | `DELETE /control/trouble` | ends all trouble |
+//!
+//! # A vendor instead of directory servers
+//!
+//! With [`VENDOR_API_KEY`] in the header `APIKey`, the pages' listener also plays a certified vendor
+//! that is the 3DS Server itself. All bodies are JSON; refusals are Erro with status 200.
+//!
+//! | request | answer |
+//! | --- | --- |
+//! | `POST /vendor/preauth` `{"acctNumber", "ds"?}` | a `CRD` with the id to use within 80 seconds; not enrolled: Erro 305 |
+//! | `POST /vendor/auth` an AReq without `threeDSServer...` besides the id | the ARes; no answer within 10 seconds: Erro 405 |
+//! | `POST /vendor/postauth` `{"threeDSServerTransID"}` | the RReq; none yet: Erro 305; unknown: Erro 301 |
+//!
+//! Trouble for these calls has the kinds `preauth`, `auth` and `postauth`.
 
 mod acs;
 mod behaviour;
@@ -77,6 +90,7 @@ mod results;
 mod tls;
 mod transaction;
 mod trouble;
+mod vendor;
 mod wire;
 mod world;
 
@@ -91,6 +105,7 @@ use tokio::task::JoinSet;
 pub use cards::{Expected, Scenario, TestCard, test_cards};
 pub use certificates::Certificates;
 pub use networks::NETWORKS;
+pub use vendor::VENDOR_API_KEY;
 
 use listener::Listener;
 use world::World;
@@ -174,7 +189,9 @@ impl Simulator {
         let mut listeners = JoinSet::new();
         let app = directory::router(Arc::clone(&world));
         listeners.spawn(directory.run(app, Some(directory_tls)));
-        let app = acs::router(Arc::clone(&world)).merge(control::router(Arc::clone(&world)));
+        let app = acs::router(Arc::clone(&world))
+            .merge(control::router(Arc::clone(&world)))
+            .merge(vendor::router(Arc::clone(&world)));
         listeners.spawn(acs.run(app, acs_tls));
         Ok(Self {
             directory: directory_address,

@@ -22,8 +22,9 @@ use tower::Service as _;
 use crate::Error;
 
 const CONNECTIONS_MAX: usize = 256;
-/// For a handshake, and for the head of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Between two requests of a connection as well: longer than clients keep theirs.
+const HEAD: Duration = Duration::from_secs(120);
 /// How long to wait when the system has no room for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -73,7 +74,7 @@ async fn open(stream: TcpStream, app: Router, tls: Option<TlsAcceptor>) {
     let Some(tls) = tls else {
         return serve(stream, app).await;
     };
-    if let Ok(Ok(stream)) = timeout(PATIENCE, tls.accept(stream)).await {
+    if let Ok(Ok(stream)) = timeout(HANDSHAKE, tls.accept(stream)).await {
         serve(stream, app).await;
     }
 }
@@ -88,7 +89,7 @@ where
     // How a connection ends is the caller's affair.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(HEAD)
         .serve_connection(TokioIo::new(io), service)
         .await;
 }

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::networks::NETWORKS;
@@ -24,8 +25,28 @@ pub(crate) struct World {
     ranges: Mutex<HashMap<&'static str, Ranges>>,
     memory: Mutex<Memory>,
     troubles: Mutex<Troubles>,
-    counts: Mutex<BTreeMap<String, u64>>,
+    counts: Mutex<Counts>,
     timers: Mutex<JoinSet<()>>,
+}
+
+/// How many messages there were, by kind.
+#[derive(Clone, Default, Serialize)]
+pub(crate) struct Counts {
+    received: BTreeMap<&'static str, u64>,
+    sent: BTreeMap<&'static str, u64>,
+}
+
+/// The kinds that are counted by name; all else is `unknown`.
+const KINDS: [&str; 12] = [
+    "PReq", "PRes", "AReq", "ARes", "CReq", "CRes", "RReq", "RRes", "Erro", "preauth", "auth",
+    "postauth",
+];
+
+fn count(counts: &mut BTreeMap<&'static str, u64>, kind: &str) {
+    let known = KINDS.iter().find(|known| **known == kind);
+    *counts
+        .entry(known.copied().unwrap_or("unknown"))
+        .or_default() += 1;
 }
 
 /// What is known by the ids of transactions; the oldest is forgotten first.
@@ -34,6 +55,8 @@ pub(crate) struct Memory {
     pub(crate) requests: Remembered<Seen>,
     pub(crate) transactions: Remembered<Arc<Transaction>>,
     pub(crate) methods: Remembered<()>,
+    /// Ids that the vendor assigned, when, and for which network.
+    pub(crate) assigned: Remembered<(Instant, &'static str)>,
 }
 
 /// The last AReq of a transaction, its card number shortened, and how it was answered.
@@ -118,12 +141,15 @@ impl World {
         self.memory().transactions.get(acs_id).cloned()
     }
 
-    /// Counts a message by its kind, received or sent.
-    pub(crate) fn count(&self, kind: &str) {
-        *lock(&self.counts).entry(kind.to_owned()).or_default() += 1;
+    pub(crate) fn count_received(&self, kind: &str) {
+        count(&mut lock(&self.counts).received, kind);
     }
 
-    pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn count_sent(&self, kind: &str) {
+        count(&mut lock(&self.counts).sent, kind);
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
         lock(&self.counts).clone()
     }
 

@@ -17,3 +17,4 @@ mod limits;
 mod serve;
 mod support;
 mod tenants;
+mod threeds_simulator;

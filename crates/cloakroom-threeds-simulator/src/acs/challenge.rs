@@ -41,7 +41,7 @@ pub(super) struct Submission {
 
 /// Takes the CReq, and shows the page of the card or goes on at once.
 pub(super) async fn begin(State(world): State<Arc<World>>, Form(form): Form<Request>) -> Response {
-    world.count("CReq");
+    world.count_received("CReq");
     let Ok(decoded) = base64url::decode(&form.creq) else {
         return pages::refused("The challenge request is not base64url.");
     };
@@ -61,11 +61,14 @@ pub(super) async fn begin(State(world): State<Arc<World>>, Form(form): Form<Requ
     let session_data = form
         .session_data
         .filter(|data| data.len() <= SESSION_DATA_MAX);
+    let is_first = transaction.progress().stage == Stage::Waiting;
     let is_late = transaction.began.elapsed() > world.creq_timeout;
     if let Some(response) = turn_away(transaction, session_data, is_late, &fields) {
         return response;
     }
-    expire_later(&world, transaction);
+    if is_first {
+        expire_later(&world, transaction);
+    }
     match challenge.page {
         Page::Automatic | Page::Cancelled => {
             end(
@@ -175,7 +178,9 @@ async fn end(
 ) -> Response {
     let status = outcome.browser_status();
     conclude(world, transaction, outcome, Stage::Ended(status)).await;
-    world.count("CRes");
+    if challenge.delivery != Delivery::ResultOnly {
+        world.count_sent("CRes");
+    }
     let session_data = transaction.progress().session_data.clone();
     finished(transaction, challenge, status, &session_data)
 }

@@ -52,8 +52,7 @@ pub(super) fn answer(
 /// What the card asks for, as far as channel, version and request allow it.
 fn possible(answer: Answer, request: &Fields) -> Answer {
     let is_first_version = text(request, "messageVersion") == Some("2.1.0");
-    let wants_decoupled =
-        !is_first_version && text(request, "threeDSRequestorDecReqInd") == Some("Y");
+    let wants_decoupled = wants_decoupled(request);
     let unavailable = |reason, in_first_version| {
         let reason = if is_first_version {
             in_first_version
@@ -87,6 +86,12 @@ fn possible(answer: Answer, request: &Fields) -> Answer {
         }),
         other => other,
     }
+}
+
+/// Later versions ask with more than a yes: as a fallback, or as one of both.
+fn wants_decoupled(request: &Fields) -> bool {
+    let asked = text(request, "threeDSRequestorDecReqInd");
+    text(request, "messageVersion") != Some("2.1.0") && matches!(asked, Some("Y" | "F" | "B"))
 }
 
 fn compose(world: &World, transaction: &Transaction, request: &Fields, extra: Extra) -> Fields {
@@ -137,9 +142,7 @@ fn put_final(fields: &mut Fields, transaction: &Transaction, ending: &Ending, re
             transaction.authentication_value(),
         );
     }
-    let asked =
-        transaction.version != "2.1.0" && text(request, "threeDSRequestorDecReqInd") == Some("Y");
-    if asked {
+    if wants_decoupled(request) {
         put(fields, "acsDecConInd", "N");
     }
 }

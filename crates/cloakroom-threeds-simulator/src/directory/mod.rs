@@ -53,7 +53,7 @@ async fn receive(
     let kind = kind
         .filter(|kind| ["PReq", "AReq", "Erro"].contains(kind))
         .unwrap_or("unknown");
-    world.count(kind);
+    world.count_received(kind);
     let trouble = world.troubles().take(kind, network);
     let trouble = match trouble {
         Some(trouble) => match trouble.happen().await {
@@ -186,7 +186,7 @@ fn prepare(world: &World, network: &str, fields: Option<&Fields>) -> Reply {
 
 fn respond(world: &World, reply: Reply, request: Option<&Fields>) -> Response {
     let (kind, body) = body(reply, request);
-    world.count(kind);
+    world.count_sent(kind);
     let header = [(header::CONTENT_TYPE, "application/json; charset=utf-8")];
     (header, body).into_response()
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Action, Method, Range};
+use crate::wire::{Fields, put, put_some};
 
 const VERSIONS: [&str; 3] = ["2.1.0", "2.2.0", "2.3.1"];
 const FORGOTTEN: &str = "2.0.0";
@@ -26,6 +27,26 @@ impl Wire<'_> {
         }
     }
 
+    /// What the range can do, in the names that a message gives to it.
+    pub(crate) fn describe(&self, range: &Range) -> Fields {
+        let mut fields = Fields::new();
+        put(
+            &mut fields,
+            "acsStartProtocolVersion",
+            range.acs_start.as_str(),
+        );
+        put(&mut fields, "acsEndProtocolVersion", range.acs_end.as_str());
+        if self.version != "2.1.0" {
+            put(&mut fields, "acsInfoInd", json!(ACS_INFORMATION));
+        }
+        put_some(
+            &mut fields,
+            "threeDSMethodURL",
+            self.method_url(range.method),
+        );
+        fields
+    }
+
     fn element(&self, action: &str, range: &Range) -> Value {
         let (first, last) = range.numbers();
         if self.version == "2.3.1" {
@@ -35,20 +56,11 @@ impl Wire<'_> {
                 "acsProtocolVersions": self.versions(range),
             });
         }
-        let mut element = json!({
-            "startRange": first,
-            "endRange": last,
-            "actionInd": action,
-            "acsStartProtocolVersion": range.acs_start,
-            "acsEndProtocolVersion": range.acs_end,
-        });
-        if self.version != "2.1.0" {
-            element["acsInfoInd"] = json!(ACS_INFORMATION);
-        }
-        if let Some(url) = self.method_url(range.method) {
-            element["threeDSMethodURL"] = json!(url);
-        }
-        element
+        let mut element = self.describe(range);
+        put(&mut element, "startRange", first);
+        put(&mut element, "endRange", last);
+        put(&mut element, "actionInd", action);
+        Value::Object(element)
     }
 
     /// Version 2.3.1 lists versions instead of telling the first and the last. It cannot say that

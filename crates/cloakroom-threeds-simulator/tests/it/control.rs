@@ -32,7 +32,10 @@ async fn a_test_sees_what_arrived_but_no_card_number() {
         404
     );
     let (_, counts) = stage.control("/control/messages", None).await;
-    assert_eq!(counts, json!({"AReq": 1, "ARes": 1}));
+    assert_eq!(
+        counts,
+        json!({"received": {"AReq": 1}, "sent": {"ARes": 1}})
+    );
 }
 
 #[tokio::test]
@@ -110,7 +113,7 @@ async fn pages_can_be_plain_for_a_laptops_browser() {
     assert!(stage.simulator.acs_url().starts_with("http://127.0.0.1:"));
     assert_eq!(
         stage.control("/control/messages", None).await,
-        (200, json!({}))
+        (200, json!({"received": {}, "sent": {}}))
     );
     let answer = authenticate(&stage, "visa", &stage.areq("2.2.0", "4200000000000004")).await;
     let url = format!("{}/acs/challenge", stage.simulator.acs_url());

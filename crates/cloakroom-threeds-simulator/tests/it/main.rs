@@ -12,3 +12,4 @@ mod control;
 mod decoupled;
 mod ranges;
 mod stand_in;
+mod vendor;

@@ -150,6 +150,9 @@ async fn who_shows_no_certificate_is_refused() {
     let message = preq("2.2.0", None).to_string();
     assert!(stage.send_without_certificate(&message).await.is_err());
     assert_eq!(stage.send("visa", &message).await.unwrap().0, 200);
-    assert_eq!(stage.control("/control/messages", None).await.1["PReq"], 1);
+    assert_eq!(
+        stage.control("/control/messages", None).await.1["received"]["PReq"],
+        1
+    );
     assert_eq!(stage.send("nobody", &message).await.unwrap().0, 404);
 }

@@ -231,6 +231,17 @@ impl Stage {
             .0
     }
 
+    pub(crate) async fn vendor(&self, call: &str, key: &str, body: &Value) -> (u16, Value) {
+        let url = format!("{}/vendor/{call}", self.simulator.acs_url());
+        let request = Request::post(url)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("APIKey", key)
+            .body(Full::from(body.to_string()))
+            .unwrap();
+        let (status, text) = ask(&self.anonymous, request).await.unwrap();
+        (status, serde_json::from_str(&text).unwrap_or_default())
+    }
+
     pub(crate) async fn delete(&self, path: &str) -> u16 {
         let url = format!("{}{path}", self.simulator.acs_url());
         let request = Request::delete(&url).body(Full::default()).unwrap();
