@@ -1,0 +1,60 @@
+// The vault under test, what a merchant's server asks of it, and how an attempt is recorded.
+
+import assert from "node:assert/strict";
+import { appendFileSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { BasisTheoryClient } from "@basis-theory/node-sdk";
+
+export const baseUrl = required("BT_API_URL");
+export const publicKey = required("BT_PUB_API_KEY");
+
+/** The key of a merchant's server. Nothing is tried twice: an answer is taken as it is. */
+export const vault = new BasisTheoryClient({
+  apiKey: required("BT_PVT_API_KEY"),
+  baseUrl,
+  maxRetries: 0,
+});
+
+const installed = new URL("node_modules/@basis-theory/web-threeds/", import.meta.url);
+const { version } = JSON.parse(readFileSync(new URL("package.json", installed), "utf8"));
+/** The browser package as its registry delivers it, for a page without a bundler. */
+export const browserPackage = readFileSync(new URL("dist/bundle/index.js", installed));
+
+/** A test that also leaves a row in the report: which method was called, and what was tried. */
+export function attempt(method, tried, body) {
+  test(`${method}: ${tried}`, async () => {
+    let result = "FAILED";
+    try {
+      await body();
+      result = "ok";
+    } finally {
+      record({ sdk: `web-threeds ${version}`, method, tried, result });
+    }
+  });
+}
+
+/** That `promise` settles in time: what hangs in a browser otherwise fails without saying where. */
+export function within(seconds, what, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    const tooLate = () => reject(new assert.AssertionError({ message: `${what}: not after ${seconds} s` }));
+    timer = setTimeout(tooLate, seconds * 1000);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+function record(row) {
+  const report = process.env.CONFORMANCE_REPORT;
+  if (report) {
+    appendFileSync(report, `${JSON.stringify(row)}\n`);
+  }
+}
+
+function required(name) {
+  const value = process.env[name];
+  if (!value) {
+    throw new Error(`${name} is not set: see conformance/README.md`);
+  }
+  return value;
+}
