@@ -11,14 +11,19 @@ use clap::ValueEnum;
 use super::say;
 use crate::{packages, process, workspace};
 
-/// The official SDKs, and a program that reads the description of the API and tries it out.
+/// The official SDKs, also the one for browsers in a browser, and a program that reads the description
+/// of the API and tries it out.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(super) enum Sdk {
     Node,
+    Browser,
     Python,
     PythonLegacy,
     Schemathesis,
 }
+
+/// The program, and Debian's package of it.
+const CHROMIUM: &str = "chromium";
 
 /// How much of what could be tried is tried, where there is no end to it.
 #[derive(Clone, Copy)]
@@ -31,6 +36,7 @@ impl Sdk {
     pub(super) fn package(self) -> &'static str {
         match self {
             Self::Node => "@basis-theory/node-sdk",
+            Self::Browser => "@basis-theory/web-threeds",
             Self::Python => "BasisTheoryClient",
             Self::PythonLegacy => "basistheory",
             Self::Schemathesis => "schemathesis",
@@ -52,7 +58,7 @@ impl Sdk {
         }
         say(&format!("installing {}", self.package()));
         match self {
-            Self::Node => install_node()?,
+            Self::Node | Self::Browser => self.install_modules()?,
             Self::Python | Self::PythonLegacy | Self::Schemathesis => {
                 self.install_environment(folder)?;
             }
@@ -64,6 +70,12 @@ impl Sdk {
     pub(super) fn suite(self, folder: &Path, effort: Effort) -> Command {
         let mut command = match self {
             Self::Node => Command::new("node"),
+            Self::Browser => {
+                let mut node = Command::new("node");
+                // For people to look at.
+                node.env("CONFORMANCE_SCREENSHOTS", folder.join(self.to_string()));
+                node
+            }
             Self::Python | Self::PythonLegacy | Self::Schemathesis => {
                 let mut python = Command::new(self.python(folder));
                 // Nothing is left behind between the sources.
@@ -72,7 +84,7 @@ impl Sdk {
             }
         };
         match self {
-            Self::Node => command.args(["--test", "--test-reporter=spec"]),
+            Self::Node | Self::Browser => command.args(["--test", "--test-reporter=spec"]),
             Self::Python | Self::PythonLegacy => command.args(["-m", "pytest", "--quiet"]),
             Self::Schemathesis => command.arg("run.py").args(effort.words()),
         };
@@ -90,7 +102,7 @@ impl Sdk {
 
     fn lock_file(self) -> PathBuf {
         self.sources().join(match self {
-            Self::Node => "package-lock.json",
+            Self::Node | Self::Browser => "package-lock.json",
             Self::Python | Self::PythonLegacy | Self::Schemathesis => "requirements.txt",
         })
     }
@@ -98,7 +110,7 @@ impl Sdk {
     /// Node finds packages only beside the sources that use them; git ignores them there.
     fn installed(self, folder: &Path) -> PathBuf {
         match self {
-            Self::Node => self.sources().join("node_modules"),
+            Self::Node | Self::Browser => self.sources().join("node_modules"),
             Self::Python | Self::PythonLegacy | Self::Schemathesis => folder.join(self.to_string()),
         }
     }
@@ -106,6 +118,7 @@ impl Sdk {
     fn runs(self, folder: &Path) -> bool {
         match self {
             Self::Node => workspace::has_program("node"),
+            Self::Browser => workspace::has_program("node") && workspace::has_program(CHROMIUM),
             Self::Python | Self::PythonLegacy | Self::Schemathesis => self.python(folder).exists(),
         }
     }
@@ -127,6 +140,18 @@ impl Sdk {
             .arg("--requirement")
             .arg(self.lock_file());
         process::run_well(pip)
+    }
+
+    fn install_modules(self) -> Result<()> {
+        if !workspace::has_program("node") || !workspace::has_program("npm") {
+            packages::install(&["nodejs", "npm"])?;
+        }
+        if self == Self::Browser && !workspace::has_program(CHROMIUM) {
+            packages::install(&[CHROMIUM])?;
+        }
+        let mut npm = Command::new("npm");
+        npm.arg("ci").current_dir(self.sources());
+        process::run_well(npm)
     }
 
     fn python(self, folder: &Path) -> PathBuf {
@@ -156,15 +181,6 @@ impl fmt::Display for Sdk {
         let value = self.to_possible_value().ok_or(fmt::Error)?;
         f.write_str(value.get_name())
     }
-}
-
-fn install_node() -> Result<()> {
-    if !workspace::has_program("node") || !workspace::has_program("npm") {
-        packages::install(&["nodejs", "npm"])?;
-    }
-    let mut npm = Command::new("npm");
-    npm.arg("ci").current_dir(Sdk::Node.sources());
-    process::run_well(npm)
 }
 
 fn can_make_environments() -> bool {
