@@ -1,6 +1,5 @@
 // The vault under test, what a merchant's server asks of it, and how an attempt is recorded.
 
-import assert from "node:assert/strict";
 import { appendFileSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
@@ -32,16 +31,6 @@ export function attempt(method, tried, body) {
       record({ sdk: `web-threeds ${version}`, method, tried, result });
     }
   });
-}
-
-/** That `promise` settles in time: what hangs in a browser otherwise fails without saying where. */
-export function within(seconds, what, promise) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    const tooLate = () => reject(new assert.AssertionError({ message: `${what}: not after ${seconds} s` }));
-    timer = setTimeout(tooLate, seconds * 1000);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 function record(row) {
