@@ -25,7 +25,9 @@ function deviceInfo() {
 }
 
 async function call(step, more = {}) {
-  const answer = await fetch(`${api}/3ds/redirect/${session}/${step}`, {
+  // The key that the page was opened with is good for its calls too.
+  const address = `${api}/3ds/redirect/${session}/${step}${window.location.search}`;
+  const answer = await fetch(address, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ nonce, ...more }),

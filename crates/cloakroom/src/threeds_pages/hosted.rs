@@ -1,8 +1,9 @@
 //! The page that does all of 3-D Secure by itself, for merchants who send the cardholder to it.
 //!
 //! It makes three calls below `{api}/3ds/redirect/{session}`, each a `POST` of JSON that is answered with
-//! JSON. `nonce` is the one that the page was made with: it is good for one run through the page, and
-//! nothing else proves that the run is the one that the merchant began.
+//! JSON, with the query that the page itself was opened with: the public key. `nonce` is the one that the page
+//! was made with: it is good for one run through the page, and nothing else proves that the run is the one
+//! that the merchant began.
 //!
 //! | call | sent | answered |
 //! | --- | --- | --- |
