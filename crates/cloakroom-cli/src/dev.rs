@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use crate::manage::all_permissions;
 use crate::node::{Listeners, stop_signal};
+use crate::simulated::Simulated;
 
 const DEFAULT_PORT: u16 = 8080;
 
@@ -50,6 +51,13 @@ struct Ready {
     admin_url: String,
     tenant_id: Uuid,
     keys: Keys,
+    threeds: Threeds,
+}
+
+/// The simulated issuer.
+#[derive(Serialize)]
+struct Threeds {
+    acs_url: String,
 }
 
 #[derive(Serialize)]
@@ -74,10 +82,16 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
     let mut config = configuration(folder.path(), listen, database_url)?;
     // A test suite asks for more in a second than a test tenant may in ten.
     config.limits.enabled = arguments.limits;
+    let simulated = Simulated::start(folder.path()).await?;
+    simulated.apply(folder.path(), &mut config)?;
     let telemetry = telemetry::start(&config)?;
     let listeners = Listeners::bind(&config).await?;
     let base_url = format!("http://{}", listeners.api_address());
     config.http.base_url = Some(base_url.parse().map_err(anyhow::Error::msg)?);
+    if let Some(address) = listeners.results_address() {
+        let url = format!("https://{address}");
+        config.threeds.results_url = Some(url.parse().map_err(anyhow::Error::msg)?);
+    }
 
     make_schema(&config).await?;
     let vault = Vault::open_or_initialize(config).await?;
@@ -99,6 +113,9 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
             private: make_key(&vault, &tenant, ApplicationKind::Private).await?,
             public: make_key(&vault, &tenant, ApplicationKind::Public).await?,
             management: make_key(&vault, &tenant, ApplicationKind::Management).await?,
+        },
+        threeds: Threeds {
+            acs_url: simulated.told.acs_url.clone(),
         },
     };
     announce(&ready, arguments.limits, arguments.json)?;
@@ -216,6 +233,7 @@ fn announce(ready: &Ready, limits: bool, json: bool) -> anyhow::Result<()> {
         admin_url,
         tenant_id,
         keys,
+        threeds,
     } = ready;
     let id = ids::new_uuid();
     let limits = match limits {
@@ -229,6 +247,7 @@ Cloakroom is running for development. All of it is gone when it stops (Ctrl-C).
   base URL        {base_url}
   admin           {admin_url}  (/healthz, /readyz, /metrics)
   rate limits     {limits}
+  3-D Secure      simulated, every code is 1234  ({acs_url}/control/messages counts)
   tenant          {tenant_id}
   private key     {private}
   public key      {public}
@@ -241,6 +260,7 @@ curl -s {base_url}/tokens -H 'BT-API-KEY: {public}' -H 'Content-Type: applicatio
 
 curl -s {base_url}/tokens/{id} -H 'BT-API-KEY: {private}'
 ",
+        acs_url = threeds.acs_url,
         private = keys.private,
         public = keys.public,
         management = keys.management,

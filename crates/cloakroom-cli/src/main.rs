@@ -21,6 +21,7 @@ mod migrate;
 mod node;
 mod rate_limits;
 mod serve;
+mod simulated;
 mod threeds_simulator;
 
 use std::path::PathBuf;

@@ -37,6 +37,11 @@ impl Listeners {
         self.admin.local_addr()
     }
 
+    /// Where directory servers tell results, if they do.
+    pub(crate) fn results_address(&self) -> Option<SocketAddr> {
+        self.results.as_ref().map(Server::local_addr)
+    }
+
     /// Answers until `stop`, then lets running requests finish.
     pub(crate) async fn run(
         self,

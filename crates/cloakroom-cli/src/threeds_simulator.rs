@@ -1,5 +1,6 @@
 //! `cloakroom threeds-simulator`: card networks and an issuer on this machine, for tests of 3D Secure.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use cloakroom_threeds_simulator::{
     CREQ_TIMEOUT, DECOUPLED_DELAY, NETWORKS, Options, Simulator, test_cards,
 };
 use serde::Serialize;
+use tokio::sync::oneshot;
 
 use crate::node::stop_signal;
 
@@ -32,6 +34,9 @@ pub(crate) struct ThreedsSimulatorArguments {
     /// After how many seconds decoupled authentications are decided
     #[arg(long, value_name = "SECONDS", default_value_t = DECOUPLED_DELAY.as_secs())]
     decoupled_delay: u64,
+    /// Stop when the standard input ends, for a program that runs it
+    #[arg(long)]
+    attached: bool,
     /// Print one JSON line when ready, for programs
     #[arg(long)]
     json: bool,
@@ -71,9 +76,29 @@ pub(crate) async fn run(arguments: ThreedsSimulatorArguments) -> anyhow::Result<
     })
     .await?;
     announce(&ready(&simulator), arguments.json)?;
-    stop.await;
+    let (owner_left, ended) = oneshot::channel::<()>();
+    let _kept_open = match arguments.attached {
+        true => {
+            wait_for_end_of_input(owner_left);
+            None
+        }
+        false => Some(owner_left),
+    };
+    tokio::select! {
+        () = stop => {}
+        _ = ended => {}
+    }
     simulator.stop().await;
     Ok(())
+}
+
+/// A thread of its own: nothing waits for it when the simulator stops for another reason.
+fn wait_for_end_of_input(owner_left: oneshot::Sender<()>) {
+    std::thread::spawn(move || {
+        // Whatever ends the input, its owner is gone.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        drop(owner_left);
+    });
 }
 
 fn ready(simulator: &Simulator) -> Ready {
@@ -117,17 +142,38 @@ Simulated card networks and a simulated issuer are running, for tests only. Stop
   test cards            {test_cards}, see docs/operate/threeds-simulator.md; every code is 1234
   key of the pages      {acs_spki_sha256}  (SHA-256, for a browser's list of keys to allow)
 
-What a vault needs to use them:
+What a vault needs to use them: in its configuration
 
-  trusted certificates  {ca}
-  certificate           {certificate}
-  key                   {key}",
-        ca = ca_file.display(),
+[threeds]
+networks_file = \"networks.toml\"
+results_listen = \"127.0.0.1:8495\"
+results_url = \"https://127.0.0.1:8495\"
+results_cert_file = \"{certificate}\"
+results_key_file = \"{key}\"
+
+[quotas]
+threeds = true
+
+and in networks.toml, for each network:
+",
         certificate = certificate_file.display(),
         key = key_file.display(),
     );
     for DirectoryUrl { network, url } in directory_urls {
-        say!("  {network:<20}  {url}");
+        say!(
+            "\
+[[directory]]
+network = \"{network}\"
+tenants = \"test\"
+urls = [\"{url}\"]
+cert_file = \"{certificate}\"
+key_file = \"{key}\"
+ca_file = \"{ca}\"
+",
+            ca = ca_file.display(),
+            certificate = certificate_file.display(),
+            key = key_file.display(),
+        );
     }
     Ok(())
 }
