@@ -26,14 +26,16 @@ pub fn read(text: &[u8], expected: &[MessageKind], versions: &[Version]) -> Resu
     let parsed = parse_bounded(text, expected)?;
     let kind = kind_of(&parsed.object, expected)?;
     let fault = |fault: Fault| fault.about(kind, ids_of(&parsed.object));
-    let version = version_of(kind, &parsed.object, versions).map_err(fault)?;
-    if !parsed.duplicates.is_empty() {
+    let version = version_of(kind, &parsed.object, versions);
+    let unsupported = |fault: &Fault| fault.code == ErrorCode::VersionNotSupported;
+    if !parsed.duplicates.is_empty() && !version.as_ref().is_err_and(unsupported) {
         let known = parsed
             .duplicates
             .iter()
             .map(|path| known_path(kind, path).to_owned());
         return Err(fault(named(ErrorCode::ElementDuplicated, known.collect())));
     }
+    let version = version.map_err(fault)?;
     let facts = Facts::of(&parsed.object, version);
     let (known, findings) = check(kind, &facts, Strictness::Reading);
     verdict(findings).map_err(fault)?;
@@ -221,22 +223,25 @@ fn kind_of(object: &Map<String, Value>, expected: &[MessageKind]) -> Result<Mess
     Ok(kind)
 }
 
-/// The version by whose rules a message is checked. If it tells none, or nothing like one, then any:
-/// the table finds that out, together with what else is missing or malformed.
+/// The version by whose rules a message is checked. Without one nothing else can be said about it.
 fn version_of(
     kind: MessageKind,
     object: &Map<String, Value>,
     versions: &[Version],
 ) -> Result<Version, Fault> {
-    let any = versions.iter().copied().max().unwrap_or(Version::V2_2_0);
-    let text = object.get("messageVersion").and_then(Value::as_str);
-    let Some(announced) = text.and_then(|text| text.parse::<Announced>().ok()) else {
-        return Ok(any);
-    };
+    let fault = |code| Fault::new(code, "messageVersion");
+    let told = object
+        .get("messageVersion")
+        .ok_or_else(|| fault(ErrorCode::ElementMissing))?;
+    let announced = told
+        .as_str()
+        .and_then(|text| text.parse::<Announced>().ok());
+    let announced = announced.ok_or_else(|| fault(ErrorCode::FormatInvalid))?;
     match announced.known() {
-        Some(version) if kind == MessageKind::Erro || versions.contains(&version) => Ok(version),
-        None if kind == MessageKind::Erro => Ok(any),
-        _ => Err(Fault::new(ErrorCode::VersionNotSupported, "messageVersion")),
+        // All versions have the same error message.
+        known if kind == MessageKind::Erro => Ok(known.unwrap_or(Version::V2_2_0)),
+        Some(version) if versions.contains(&version) => Ok(version),
+        _ => Err(fault(ErrorCode::VersionNotSupported)),
     }
 }
 

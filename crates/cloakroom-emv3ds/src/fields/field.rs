@@ -69,6 +69,8 @@ pub struct Field {
     pub channels: Channels,
     /// Inside an object: given that the object is there.
     pub inclusion: Inclusion,
+    /// Where the name begins in the path. Known before, because it is asked for all the time.
+    name_at: usize,
 }
 
 impl Field {
@@ -80,6 +82,7 @@ impl Field {
             until: Version::V2_3_1,
             channels: Channels::ALL,
             inclusion,
+            name_at: after_last_dot(path),
         }
     }
 
@@ -110,15 +113,24 @@ impl Field {
 
     /// The name, without that of the object it is in.
     pub fn name(&self) -> &'static str {
-        self.path
-            .rsplit_once('.')
-            .map_or(self.path, |(_, name)| name)
+        self.path.get(self.name_at..).unwrap_or_default()
     }
 
     /// The path of the object it is in, empty for the message itself.
     pub(crate) fn parent(&self) -> &'static str {
-        self.path.rsplit_once('.').map_or("", |(parent, _)| parent)
+        self.path
+            .get(..self.name_at.saturating_sub(1))
+            .unwrap_or_default()
     }
+}
+
+const fn after_last_dot(path: &str) -> usize {
+    let bytes = path.as_bytes();
+    let mut at = bytes.len();
+    while at > 0 && bytes[at - 1] != b'.' {
+        at -= 1;
+    }
+    at
 }
 
 pub(crate) const fn required(path: &'static str, format: Format) -> Field {
