@@ -14,8 +14,12 @@ const CHALLENGE = "4000020000000000";
 const OUT_OF_BAND = "4000000000000341";
 const WITHOUT_METHOD = "4005562231212123";
 const CO_BADGED = "4150580996517927";
-/** Of the systematic range: a method that never answers, then a frictionless success. */
-const SILENT_METHOD = "9000100000000200";
+/** Of the simulated issuer's systematic range: a method that never answers, then a frictionless success. */
+const SILENT_METHOD = "9000100000070200";
+/** A challenge whose result arrives, but whose page never comes back. */
+const WITHOUT_RETURN = "9000100000090075";
+/** A challenge whose page comes back before its result arrives. */
+const RETURN_FIRST = "9000100000080076";
 
 let browser;
 let shop;
@@ -213,6 +217,27 @@ attempt("startChallenge", "time-out: nobody answers the issuer", async () => {
     assert.equal(await page.locator("#challengeIframe").count(), 0);
     const { authentication } = await vault.threeds.sessions.get(told.session.id);
     assert.equal(authentication.authenticationStatus, "challenge");
+  });
+});
+
+attempt("startChallenge", "a page that never comes back: the server knows the result all the same", async () => {
+  await watched(browser, {}, async (page) => {
+    await startPaying(page, shop, WITHOUT_RETURN, { challenge: { timeout: 4000 } });
+    const told = await outcome(page, "challenge without a return");
+
+    assert.match(told.error, /^Timed out/);
+    const result = await vault.threeds.sessions.getChallengeResult(told.session.id);
+    assert.equal(result.authenticationStatus, "successful");
+  });
+});
+
+attempt("startChallenge", "a page that comes back before the result: the result is waited for", async () => {
+  await watched(browser, {}, async (page) => {
+    await startPaying(page, shop, RETURN_FIRST);
+    const told = await outcome(page, "challenge with a late result");
+
+    assert.equal(told.challenge.authenticationStatus, "successful");
+    assert.equal(told.result.authenticationStatus, "successful");
   });
 });
 
