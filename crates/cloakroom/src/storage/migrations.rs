@@ -76,6 +76,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "nodes",
         sql: include_str!("../../../../migrations/0013_nodes.sql"),
     },
+    Migration {
+        number: 14,
+        name: "threeds",
+        sql: include_str!("../../../../migrations/0014_threeds.sql"),
+    },
 ];
 
 /// Migrations are found by number alone: an applied one is never edited.

@@ -325,13 +325,15 @@ impl From<Error> for ApiError {
                     "" => trouble.message.to_owned(),
                     detail => detail.to_owned(),
                 };
-                let error = json!({
+                let mut error = json!({
                     "service_status": trouble.service_status.to_string(),
-                    "session_id": session,
                     "error_source": trouble.party.name(),
                     "message": trouble.message,
                     "detail": detail,
                 });
+                if let Some(session) = session {
+                    error["session_id"] = json!(session);
+                }
                 Self::failed_dependency("3DS Service Error", trouble.message, error)
             }
             Error::Unauthorized(error) => error.into(),
