@@ -72,7 +72,7 @@ pub fn write(message: &Message) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// A message made of fields, checked as in [`write`].
+/// A message made of fields, checked as in [`write()`].
 pub(crate) fn from_object<T: DeserializeOwned>(
     kind: MessageKind,
     fields: Map<String, Value>,
@@ -299,8 +299,8 @@ fn deserialized<T: DeserializeOwned>(known: Map<String, Value>) -> Result<T, Fau
     T::deserialize(Value::Object(known)).map_err(|_| unlike_its_table())
 }
 
-/// A message that its table accepts and its struct does not. Only what an extension holds can bring
-/// that about: JSON that our JSON library keeps for itself.
+/// A message that its table accepts and its struct does not. A test shows that both have the same
+/// fields, so only what an extension holds could bring that about.
 fn unlike_its_table() -> Fault {
     Fault::new(ErrorCode::FormatInvalid, "messageExtension")
 }

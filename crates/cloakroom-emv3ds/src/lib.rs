@@ -2,7 +2,7 @@
 //! them: reading, checking and writing, for versions 2.1.0, 2.2.0 and 2.3.1.
 //!
 //! One table per message ([`fields`]) says which field exists in which version and on which device
-//! channel, what its value looks like and when it must be there. [`read`], [`write`] and
+//! channel, what its value looks like and when it must be there. [`read`], [`write()`] and
 //! `from_object` of every message go by that table, so what one side writes is what the other side
 //! accepts. What is wrong with a message is a [`Fault`], which names fields and never values, and
 //! becomes an `Erro` message with [`Fault::erro`].

@@ -14,13 +14,16 @@ use serde_json::{Map, Value};
 /// Messages are three levels deep; what extensions hold may be somewhat more.
 const DEPTH_MAX: usize = 16;
 
+/// Our JSON library gives a meaning of its own to keys that begin like this, so nobody else may.
+const RESERVED: &str = "$serde_json::private::";
+
 /// An object, and the paths of keys that are in one object twice.
 pub(crate) struct Parsed {
     pub(crate) object: Map<String, Value>,
     pub(crate) duplicates: Vec<String>,
 }
 
-/// Not JSON, not an object, or too deep.
+/// Not JSON, not an object, too deep, or with a reserved key.
 pub(crate) struct NotAnObject;
 
 pub(crate) fn object(text: &[u8]) -> Result<Parsed, NotAnObject> {
@@ -44,6 +47,9 @@ fn value(
             let depth = deeper()?;
             let mut object = Map::new();
             for (key, raw) in entries(text)? {
+                if key.starts_with(RESERVED) {
+                    return Err(NotAnObject);
+                }
                 let path = join(path, &key);
                 let inner = value(raw.get(), &path, depth, duplicates)?;
                 if object.insert(key, inner).is_some() {
@@ -137,14 +143,16 @@ mod tests {
             br#"{"a":"\ud800"}"#,
             b"{\"a\":\"\xff\"}",
             br#"{"a":01}"#,
+            br#"{"a":{"$serde_json::private::Number":"1"}}"#,
+            br#"{"a":[{"$serde_json::private::RawValue":"{}"}]}"#,
         ] {
             assert!(object(text).is_err(), "{text:?}");
         }
         let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
         assert!(object(nested(DEPTH_MAX).as_bytes()).is_ok());
         assert!(object(nested(DEPTH_MAX + 1).as_bytes()).is_err());
-        assert!(object(nested(60_000).as_bytes()).is_err());
-        let list = format!("{{\"a\":{}{}}}", "[".repeat(60_000), "]".repeat(60_000));
+        assert!(object(nested(1_000).as_bytes()).is_err());
+        let list = format!("{{\"a\":{}{}}}", "[".repeat(1_000), "]".repeat(1_000));
         assert!(object(list.as_bytes()).is_err());
     }
 }
