@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{AReq, AcsRenderingType, CardholderInfo, Message, MessageExtension, message};
+use super::{AReq, AcsRenderingType, CardholderInfo, Message, MessageExtension, message, outcome};
 use crate::codes::TransStatus;
 use crate::confidential::Confidential;
 use crate::fault::Fault;
@@ -54,3 +54,5 @@ impl ARes {
         crate::exchange::answers(self, request)
     }
 }
+
+outcome!(ARes);

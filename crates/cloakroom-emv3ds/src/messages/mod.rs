@@ -112,7 +112,39 @@ macro_rules! message {
     };
 }
 
-pub(crate) use {message, part, quiet_part};
+/// What answers and results tell under other names from 2.3.1 on.
+macro_rules! outcome {
+    ($name:ident) => {
+        impl $name {
+            /// How the cardholder is or was challenged, if the message tells it in a code we know.
+            pub fn challenge_type(&self) -> Option<$crate::codes::ChallengeType> {
+                use $crate::codes::ChallengeType;
+                let method = self.authentication_method.iter().flatten().next();
+                let by_type = self
+                    .authentication_type
+                    .as_deref()
+                    .and_then(ChallengeType::from_code);
+                by_type.or_else(|| method.and_then(|code| ChallengeType::from_method(code)))
+            }
+
+            /// Whether the cardholder trusts the merchant: a code of
+            /// [`ListStatus`](crate::codes::ListStatus).
+            pub fn list_status(&self) -> Option<&str> {
+                self.white_list_status
+                    .as_deref()
+                    .or(self.trust_list_status.as_deref())
+            }
+
+            /// Who says so: a code of [`ListStatusSource`](crate::codes::ListStatusSource).
+            pub fn list_status_source(&self) -> Option<&str> {
+                let source = self.white_list_status_source.as_deref();
+                source.or(self.trust_list_status_source.as_deref())
+            }
+        }
+    };
+}
+
+pub(crate) use {message, outcome, part, quiet_part};
 
 /// An id of a transaction, which is plain in one message and optional in another.
 pub(crate) trait Id {

@@ -1,6 +1,6 @@
 //! The final result of a challenge or of a decoupled authentication, and its receipt.
 
-use super::{ARes, AcsRenderingType, Message, MessageExtension, message};
+use super::{ARes, AcsRenderingType, Message, MessageExtension, message, outcome};
 use crate::codes::{DeviceChannel, TransStatus};
 use crate::confidential::Confidential;
 use crate::fault::Fault;
@@ -46,6 +46,8 @@ impl RReq {
         crate::exchange::concludes(self, answer, channel)
     }
 }
+
+outcome!(RReq);
 
 message! {
     /// The receipt for a result.

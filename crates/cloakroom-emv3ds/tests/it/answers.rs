@@ -1,6 +1,6 @@
 //! Whether an answer fits its request, and a result its answer.
 
-use cloakroom_emv3ds::codes::{DeviceChannel, TransStatus};
+use cloakroom_emv3ds::codes::{ChallengeType, DeviceChannel, TransStatus};
 use cloakroom_emv3ds::{
     AReq, ARes, CardholderInfo, Fault, Message, MessageKind, RReq, Version, field_of, read,
 };
@@ -274,4 +274,33 @@ fn an_answer_tells_what_it_tells() {
         .map(|value| value.expose().len());
     assert_eq!(value, Some(28));
     assert_eq!(json!(answer.eci), json!("N0"));
+}
+
+#[test]
+fn renamed_fields_tell_the_same_in_all_versions() {
+    for version in [Version::V2_2_0, Version::V2_3_1] {
+        let case = Case {
+            version,
+            channel: "02",
+            category: "01",
+            indicator: "01",
+        };
+        let list = if version == Version::V2_3_1 {
+            "trustList"
+        } else {
+            "whiteList"
+        };
+        let mut result = rreq(case, "C", "Y");
+        result.insert(format!("{list}Status"), "P".into());
+        result.insert(format!("{list}StatusSource"), "03".into());
+        let result = RReq::from_object(result).unwrap();
+        assert_eq!(result.challenge_type(), Some(ChallengeType::Dynamic));
+        assert_eq!(
+            (result.list_status(), result.list_status_source()),
+            (Some("P"), Some("03"))
+        );
+        let answer = ARes::from_object(ares(case, "D")).unwrap();
+        assert_eq!(answer.challenge_type(), Some(ChallengeType::Decoupled));
+        assert_eq!(answer.list_status(), None);
+    }
 }

@@ -9,6 +9,7 @@
 mod answers;
 mod card_ranges;
 mod formats;
+mod formats_of_answers;
 mod round_trips;
 mod samples;
 mod secrecy;
