@@ -161,6 +161,27 @@ proptest! {
         prop_assert_eq!(refused.code.code(), "203");
     }
 
+    /// What is accepted of damaged messages can be written, and is then read as the same.
+    #[test]
+    fn a_damaged_message_is_refused_or_kept_whole(
+        (_, fields) in any_message(),
+        damages in proptest::collection::vec((any::<Index>(), 0..3, any::<u8>()), 1..4),
+    ) {
+        let mut damaged = text(&fields);
+        for (place, how, byte) in damages {
+            let place = place.index(damaged.len());
+            match how {
+                0 => damaged[place] = byte,
+                1 => damaged.insert(place, byte),
+                _ => drop(damaged.remove(place)),
+            }
+        }
+        if let Ok(read_once) = read(&damaged, &MessageKind::ALL, &Version::ALL) {
+            let written = write(&read_once).unwrap();
+            prop_assert_eq!(read(written.as_bytes(), &MessageKind::ALL, &Version::ALL), Ok(read_once));
+        }
+    }
+
     #[test]
     fn nonsense_is_no_message(noise in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(read(&noise, &MessageKind::ALL, &Version::ALL).unwrap_err().code.code(), "101");
