@@ -30,6 +30,9 @@ const LATENESS: Duration = Duration::from_secs(1);
 const REPLY_BYTES_MAX: usize = 128 * 1024;
 const REPLIES_MAX: usize = 20;
 
+/// The `challengeCancel` of a challenge whose first CReq did not come.
+pub(crate) const NOT_STARTED: &str = "05";
+
 /// How an authentication ended, and why if the cardholder did not finish it.
 #[derive(Clone, Copy)]
 pub(crate) struct Outcome {
@@ -79,7 +82,13 @@ pub(crate) async fn conclude(
 ) -> bool {
     let result = {
         let mut progress = transaction.progress();
-        if matches!(progress.stage, Stage::Ended(_) | Stage::TimedOut) {
+        let is_over = match progress.stage {
+            Stage::Ended(_) | Stage::TimedOut => true,
+            // What was shown cannot end because nobody came to see it.
+            Stage::Shown => outcome.cancel == Some(NOT_STARTED),
+            Stage::Waiting => false,
+        };
+        if is_over {
             return false;
         }
         progress.stage = stage;

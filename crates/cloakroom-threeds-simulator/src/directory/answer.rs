@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::Reply;
 use crate::behaviour::{self, Answer, Challenge, Decoupled, Ending, Extra};
 use crate::networks;
-use crate::results::{Outcome, conclude, put_challenge_type, put_trust, rendering};
+use crate::results::{NOT_STARTED, Outcome, conclude, put_challenge_type, put_trust, rendering};
 use crate::transaction::{Channel, Stage, Transaction, preferences};
 use crate::wire::{Fields, put, put_some, refusal, text};
 use crate::world::World;
@@ -254,10 +254,7 @@ fn await_first_request(world: &Arc<World>, transaction: Arc<Transaction>) {
     let shared = Arc::clone(world);
     world.later(async move {
         sleep(shared.creq_timeout).await;
-        let is_waiting = transaction.progress().stage == Stage::Waiting;
-        if is_waiting {
-            let outcome = Outcome::failed("14", Some("05"));
-            conclude(&shared, &transaction, outcome, Stage::TimedOut).await;
-        }
+        let outcome = Outcome::failed("14", Some(NOT_STARTED));
+        conclude(&shared, &transaction, outcome, Stage::TimedOut).await;
     });
 }

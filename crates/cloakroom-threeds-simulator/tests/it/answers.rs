@@ -240,3 +240,12 @@ async fn trust_lists_follow_the_preference() {
     let answer = authenticate(&stage, "visa", &request).await;
     assert_eq!(text(&answer, "trustListStatus"), Some("Y"));
 }
+
+#[tokio::test]
+async fn a_card_keeps_its_directory_server_silent() {
+    let stage = start().await;
+    let request = stage.areq("2.2.0", "9000100000000060").to_string();
+    let answer = stage.send("visa", &request);
+    let patience = Duration::from_secs(2);
+    assert!(tokio::time::timeout(patience, answer).await.is_err());
+}

@@ -300,3 +300,31 @@ async fn the_method_page_notifies_or_stays_silent() {
         400
     );
 }
+
+#[tokio::test]
+async fn a_challenge_that_was_started_in_time_stays_open() {
+    let stage = start_with(|options| options.creq_timeout = Duration::from_millis(300)).await;
+    let answer = challenged(&stage, "4200000000000004").await;
+    open(&stage, &answer).await;
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert!(stage.results().is_empty());
+    let page = press(&stage, &answer, "submit", "1234").await;
+    assert_eq!(text(&cres(&page), "transStatus"), Some("Y"));
+}
+
+#[tokio::test]
+async fn a_result_that_does_not_arrive_is_sent_once_more() {
+    let stage = start().await;
+    let request = stage.areq("2.2.0", "9000100000000070");
+    let request = with(request, "threeDSServerURL", "https://127.0.0.1:9/nobody");
+    let answer = authenticate(&stage, "visa", &request).await;
+    // The cardholder goes on all the same.
+    cres(&open(&stage, &answer).await);
+    let id = text(&answer, "threeDSServerTransID").unwrap();
+    let (_, seen) = stage
+        .control(&format!("/control/transactions/{id}"), None)
+        .await;
+    let replies = seen["replies"].as_array().unwrap();
+    assert_eq!(replies.len(), 2);
+    assert!(replies.iter().all(|reply| reply.get("failure").is_some()));
+}
