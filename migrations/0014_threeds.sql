@@ -1,7 +1,7 @@
 -- 3-D Secure sessions, and the card ranges of directory servers.
 --
--- A session is one row. What its columns say is bound into `sealed`, which holds everything else: device
--- data, what was asked, and what the network answered. A step from one state to the next is one statement
+-- A session is one row. State, times of its end and who created it are bound into `sealed`, which holds
+-- everything else: device data, what was asked, and what the network answered. A step from one state to the next is one statement
 -- that names the version it starts from. `expires_at` is null once the network has answered, `due_at`
 -- is when a step that somebody waits for is late. The other parties of the protocol know a session by
 -- its id alone.

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What must be right before this node takes requests.
-pub const CHECKS: &[&str] = &["database", "migrations", "clock", "bins"];
+pub const CHECKS: &[&str] = &["database", "migrations", "clock", "bins", "card_ranges"];
 
 const WATCH_PERIOD: Duration = Duration::from_secs(5);
 const TEND_PERIOD: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ pub fn start(vault: &Vault, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(retain_logs(vault.clone()));
     jobs.spawn(tell_node(vault.clone()));
     jobs.spawn(refresh_bins(vault.clone(), readiness.clone()));
-    jobs.spawn(tend_card_ranges(vault.clone()));
+    jobs.spawn(tend_card_ranges(vault.clone(), readiness.clone()));
     jobs.spawn(settle_threeds(vault.clone()));
     jobs
 }
@@ -81,16 +81,19 @@ async fn refresh_bins(vault: Vault, readiness: Readiness) {
 }
 
 /// Keeps the card ranges of directory servers.
-async fn tend_card_ranges(vault: Vault) {
+///
+/// A node waits until it has tried for the first time, so that good cards are not refused.
+async fn tend_card_ranges(vault: Vault, readiness: Readiness) {
     let mut ticks = every(CARD_RANGES_PERIOD);
     loop {
         ticks.tick().await;
-        if let Err(error) = card_networks::tend(&vault).await {
-            tracing::warn!(
+        match card_networks::tend(&vault).await {
+            Ok(()) => readiness.set("card_ranges", Ok(())),
+            Err(error) => tracing::warn!(
                 job = "card_ranges",
                 error.kind = error.kind(),
                 "card ranges could not be looked after; the ones in use stay"
-            );
+            ),
         }
     }
 }
@@ -100,8 +103,12 @@ async fn settle_threeds(vault: Vault) {
     let mut ticks = every(TEND_PERIOD);
     loop {
         ticks.tick().await;
-        // The database check tells of the trouble, and the next round finds the same sessions.
-        let _next_time = threeds::settle_late(&vault).await;
+        if threeds::settle_late(&vault).await.is_err() {
+            tracing::warn!(
+                job = "settle_threeds",
+                "overdue 3-D Secure sessions could not be settled; the next round finds them again"
+            );
+        }
     }
 }
 

@@ -67,11 +67,12 @@ pub fn api(vault: Vault) -> axum::Router {
     let keyed = keyed_routes()
         .route_layer(once)
         .route_layer(turnstile)
-        .route_layer(carry)
+        .route_layer(carry.clone())
         .route_layer(receive.clone())
         .route_layer(count.clone())
         .route_layer(gate);
     let (routes, _) = open_routes()
+        .route_layer(carry)
         .route_layer(receive)
         .route_layer(count)
         .merge(keyed)

@@ -1,6 +1,6 @@
 //! The seam in front of everybody who can be asked about a card.
 
-use cloakroom_emv3ds::{AReq, ARes, Message, MessageKind, RReq, Span, read, write};
+use cloakroom_emv3ds::{AReq, ARes, CardRange, Message, MessageKind, RReq, Version, read, write};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -33,17 +33,30 @@ pub struct Found {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Offer {
     pub network: Network,
-    pub acs: Span,
-    pub directory_server: Span,
-    pub acs_information: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub method_url: Option<String>,
+    pub range: CardRange,
     /// Until when whoever told it remembers having told it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
+impl Offer {
+    /// What we and both sides of it speak, ascending.
+    pub fn versions(&self, ours: &[Version]) -> Vec<Version> {
+        self.range.common_versions(ours)
+    }
+
+    /// Whether what it says makes sense.
+    pub fn is_sound(&self) -> bool {
+        self.range.acs.is_sound() && self.range.directory_server.is_sound()
+    }
+}
+
 impl Adapter {
+    /// Whether somebody outside is asked already when a card is looked up.
+    pub fn tells_others(&self) -> bool {
+        matches!(self, Self::Vendor(_))
+    }
+
     /// Asks which networks know a card. A network that knows nothing of it is not among them.
     pub async fn look_up(
         &self,
@@ -52,13 +65,19 @@ impl Adapter {
         now: Timestamp,
     ) -> Result<Found, Trouble> {
         match self {
-            Self::Directories(directories) => Ok(Found {
-                id: proposed,
-                offers: directories
+            Self::Directories(directories) => {
+                let offers: Vec<Offer> = directories
                     .iter()
                     .filter_map(|one| one.offer(number))
-                    .collect(),
-            }),
+                    .collect();
+                if offers.is_empty() && !directories.iter().all(Directory::is_known) {
+                    return Err(Trouble::not_known_yet());
+                }
+                Ok(Found {
+                    id: proposed,
+                    offers,
+                })
+            }
             Self::Vendor(vendor) => vendor.look_up(number, now).await,
         }
     }
@@ -71,7 +90,7 @@ impl Adapter {
             Self::Directories(directories) => {
                 let directory = directories.iter().find(|one| one.network() == network);
                 let directory = directory.ok_or_else(Trouble::not_supported)?;
-                directory.ask(text, ANSWER_MAX).await?
+                directory.ask(text).await?
             }
             Self::Vendor(vendor) => vendor.authenticate(text).await?,
         };

@@ -1,16 +1,21 @@
 //! The directory server of one network, asked over mutual TLS.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use cloakroom_emv3ds::RangeTable;
+use cloakroom_emv3ds::{RANGES_BYTES_MAX, RangeTable};
 use rustls::server::ParsedCertificate;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, client};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::line::Line;
+use super::adapter::ANSWER_MAX;
+use super::line::{Bounds, Line};
 use super::{Identity, Network, Offer, Trouble};
+
+/// A table of all ranges takes its time.
+const RANGES_TIME: Duration = Duration::from_secs(5 * 60);
 
 /// A directory server: how it is asked, whom it sends, and which cards it knows.
 pub struct Directory {
@@ -20,6 +25,7 @@ pub struct Directory {
     pub(super) identity: Identity,
     pub(super) operator_id: Option<String>,
     pub(super) line: Line,
+    pub(super) answer_timeout: Duration,
     pub(super) senders: Senders,
     pub(super) ranges: ArcSwap<Loaded>,
 }
@@ -29,6 +35,8 @@ pub struct Directory {
 pub(super) struct Loaded {
     pub version: i32,
     pub table: RangeTable,
+    /// Whether the row of this version makes no sense, and the table is an older one.
+    pub is_damaged: bool,
 }
 
 /// Who may tell results: certificates of the network's authorities, with one of these names if any
@@ -93,15 +101,31 @@ impl Directory {
         let range = loaded.table.find(number)?;
         Some(Offer {
             network: self.network,
-            acs: range.acs.clone(),
-            directory_server: range.directory_server.clone(),
-            acs_information: range.acs_information.clone(),
-            method_url: range.method_url.clone(),
+            range: range.clone(),
             until: None,
         })
     }
 
-    pub(super) async fn ask(&self, text: String, limit: usize) -> Result<Vec<u8>, Trouble> {
-        self.line.ask("", text, limit).await
+    /// Whether any card ranges of it are known.
+    pub(super) fn is_known(&self) -> bool {
+        !self.ranges.load().table.is_empty()
+    }
+
+    /// Asks about one transaction.
+    pub(super) async fn ask(&self, text: String) -> Result<Vec<u8>, Trouble> {
+        let bounds = Bounds {
+            time: self.answer_timeout,
+            bytes: ANSWER_MAX,
+        };
+        self.line.ask("", text, bounds).await
+    }
+
+    /// Asks for card ranges, of which there may be very many.
+    pub(super) async fn ask_ranges(&self, text: String) -> Result<Vec<u8>, Trouble> {
+        let bounds = Bounds {
+            time: RANGES_TIME,
+            bytes: RANGES_BYTES_MAX,
+        };
+        self.line.ask("", text, bounds).await
     }
 }

@@ -4,28 +4,50 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
-use reqwest::{Client, Url, retry};
+use axum::body::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName};
+use http::{HeaderValue, Method, Request, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::sync::Semaphore;
 
 use super::Trouble;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Questions that one other party is asked at a time. More wait, and the wait is part of their time.
+const QUESTIONS_MAX: usize = 256;
 
 /// A way to ask one other party.
 pub(super) struct Line {
-    client: Client,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     /// The second is tried when the first cannot be reached at all.
-    urls: Vec<Url>,
-    timeout: Duration,
+    urls: Vec<String>,
     header: Option<(HeaderName, HeaderValue)>,
+    places: Semaphore,
+}
+
+/// What one question may cost.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    pub time: Duration,
+    pub bytes: usize,
+}
+
+/// Why one address gave no answer.
+enum Silence {
+    /// Nothing was sent.
+    NotReached,
+    Trouble(Trouble),
 }
 
 /// The files that say who we are and whom we trust.
@@ -36,30 +58,31 @@ pub(super) struct Credentials<'a> {
 }
 
 impl Line {
-    pub(super) fn new(
-        credentials: &Credentials<'_>,
-        urls: &[String],
-        timeout: Duration,
-    ) -> Result<Self, String> {
-        let urls: Result<Vec<Url>, String> = urls.iter().map(|url| https(url)).collect();
-        let urls = urls?;
+    pub(super) fn new(credentials: &Credentials<'_>, urls: &[String]) -> Result<Self, String> {
+        let urls: Vec<String> = urls
+            .iter()
+            .map(|url| https(url))
+            .collect::<Result<_, _>>()?;
         if urls.is_empty() {
             return Err("needs an address to ask".to_owned());
         }
-        let client = Client::builder()
-            .tls_backend_preconfigured(client_config(credentials)?)
-            .https_only(true)
-            .redirect(Policy::none())
-            .retry(retry::never())
-            .no_proxy()
-            .connect_timeout(CONNECT_TIMEOUT.min(timeout))
-            .build()
-            .map_err(|_| "its certificates do not make a TLS client".to_owned())?;
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        connector.set_nodelay(true);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(client_config(credentials)?)
+            .https_only()
+            .enable_http1()
+            .wrap_connector(connector);
+        let client = Client::builder(TokioExecutor::new())
+            .retry_canceled_requests(false)
+            .build(connector);
         Ok(Self {
             client,
             urls,
-            timeout,
             header: None,
+            places: Semaphore::new(QUESTIONS_MAX),
         })
     }
 
@@ -70,7 +93,7 @@ impl Line {
         self
     }
 
-    /// Sends one message to one address and takes the answer, up to `limit` bytes.
+    /// Sends one message and takes the answer.
     ///
     /// Nothing is ever sent twice: another address is tried only when the one before it was not
     /// even connected to.
@@ -78,68 +101,76 @@ impl Line {
         &self,
         path: &str,
         body: String,
-        limit: usize,
+        bounds: Bounds,
     ) -> Result<Vec<u8>, Trouble> {
         let asked = async {
-            let mut reached = Err(Trouble::not_reached());
+            let _place = self.places.acquire().await;
+            let body = Bytes::from(body);
             for url in &self.urls {
-                reached = self.ask_one(url, path, body.clone(), limit).await;
-                match &reached {
-                    Err(trouble) if trouble.message == Trouble::not_reached().message => {}
-                    _ => break,
+                match self.ask_one(url, path, body.clone(), bounds.bytes).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(Silence::Trouble(trouble)) => return Err(trouble),
+                    Err(Silence::NotReached) => {}
                 }
             }
-            reached
+            Err(Trouble::not_reached())
         };
-        let answer = tokio::time::timeout(self.timeout, asked).await;
+        let answer = tokio::time::timeout(bounds.time, asked).await;
         answer.unwrap_or_else(|_| Err(Trouble::timed_out()))
     }
 
     async fn ask_one(
         &self,
-        url: &Url,
+        url: &str,
         path: &str,
-        body: String,
-        limit: usize,
-    ) -> Result<Vec<u8>, Trouble> {
-        let mut url = url.clone();
-        if !path.is_empty() {
-            let base = url.path().trim_end_matches('/').to_owned();
-            url.set_path(&format!("{base}{path}"));
-        }
-        let mut request = self.client.post(url).header(CONTENT_TYPE, JSON).body(body);
+        body: Bytes,
+        most: usize,
+    ) -> Result<Vec<u8>, Silence> {
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(format!("{url}{path}"))
+            .header(CONTENT_TYPE, JSON);
         if let Some((name, value)) = &self.header {
             request = request.header(name, value);
         }
-        let mut response = request.send().await.map_err(|error| {
-            // The text of the error names the address, which is nobody's business but the operator's.
-            match (error.is_connect(), error.is_timeout()) {
-                (true, _) => Trouble::not_reached(),
-                (false, true) => Trouble::timed_out(),
-                (false, false) => Trouble::cut_off(),
-            }
+        let request = request
+            .body(Full::new(body))
+            .map_err(|_| Silence::NotReached)?;
+        // The text of an error names the address, which is nobody's business but the operator's.
+        let answer = self.client.request(request).await;
+        let answer = answer.map_err(|error| match error.is_connect() {
+            true => Silence::NotReached,
+            false => Silence::Trouble(Trouble::cut_off()),
         })?;
-        let status = response.status();
-        if !status.is_success() {
+        let status = answer.status();
+        let whole = Limited::new(answer.into_body(), most).collect().await;
+        let whole = whole
+            .map_err(|_| Silence::Trouble(Trouble::cut_off()))?
+            .to_bytes();
+        // Some tell errors of the protocol with a status that is one as well.
+        if !status.is_success() && !is_erro(&whole) {
             let detail = format!("It answered with the HTTP status {}.", status.as_u16());
-            return Err(Trouble::cut_off().with_detail(detail));
+            return Err(Silence::Trouble(Trouble::cut_off().with_detail(detail)));
         }
-        let mut answer = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|_| Trouble::cut_off())? {
-            if answer.len() + chunk.len() > limit {
-                return Err(Trouble::cut_off().with_detail("Its answer is too long."));
-            }
-            answer.extend_from_slice(&chunk);
-        }
-        Ok(answer)
+        Ok(Vec::from(whole))
     }
 }
 
-fn https(url: &str) -> Result<Url, String> {
-    Url::parse(url)
-        .ok()
-        .filter(|url| url.scheme() == "https" && url.has_host() && url.query().is_none())
-        .ok_or_else(|| "an address to ask must be an https URL without a query".to_owned())
+fn is_erro(body: &[u8]) -> bool {
+    let told: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    told.is_some_and(|told| told["messageType"] == "Erro")
+}
+
+/// An address without a slash at its end.
+fn https(url: &str) -> Result<String, String> {
+    let uri: Option<Uri> = url.parse().ok();
+    let is_fine = uri.is_some_and(|uri| {
+        uri.scheme_str() == Some("https") && uri.host().is_some() && uri.query().is_none()
+    });
+    match is_fine {
+        true => Ok(url.trim_end_matches('/').to_owned()),
+        false => Err("an address to ask must be an https URL without a query".to_owned()),
+    }
 }
 
 fn client_config(credentials: &Credentials<'_>) -> Result<ClientConfig, String> {

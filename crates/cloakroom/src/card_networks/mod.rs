@@ -74,14 +74,17 @@ impl CardNetworks {
     }
 
     /// Accepts clients of any directory server; which of them may tell what is asked later.
-    pub(crate) fn result_verifier(&self) -> Option<Arc<dyn ClientCertVerifier>> {
+    pub(crate) fn result_verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, Error> {
         let mut roots = RootCertStore::empty();
         for directory in self.directories() {
             roots
                 .roots
                 .extend(directory.authorities().roots.iter().cloned());
         }
-        line::verifier(roots).ok()
+        line::verifier(roots).map_err(|reason| Error::Settings {
+            place: "threeds.results_listen".to_owned(),
+            reason,
+        })
     }
 
     /// Every directory server that is asked directly.

@@ -52,7 +52,9 @@ impl Network {
     pub fn of_card_brand(brand: &str) -> Option<Self> {
         let name = match brand {
             "maestro" => "mastercard",
-            "diners-club" => "discover",
+            "diners-club" | "diners" => "discover",
+            "amex" | "americanexpress" => "american-express",
+            "cb" | "cartesbancaires" => "cartes-bancaires",
             brand => brand,
         };
         Self::ALL.iter().copied().find(|one| one.name() == name)

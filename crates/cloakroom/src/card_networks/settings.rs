@@ -9,7 +9,8 @@
 //! cert_file = "/etc/cloakroom/visa.pem"
 //! key_file = "/etc/cloakroom/visa.key"
 //! ca_file = "/etc/cloakroom/visa-ca.pem"
-//! senders = ["ds.example.com"]                 # names in certificates that may tell results
+//! senders = ["ds.example.com"]                 # names in certificates that may tell results;
+//!                                              # needed for production tenants
 //!
 //! [[vendor]]                                   # in place of directories, for all networks
 //! tenants = "production"
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use reqwest::header::HeaderValue;
+use http::HeaderValue;
 use rustls_pki_types::ServerName;
 use serde::Deserialize;
 
@@ -109,6 +110,12 @@ fn adapter(
         directories.push(directory.map_err(|reason| format!("directory of {name}: {reason}"))?);
     }
     let mut vendors = file.vendor.iter().filter(|one| one.tenants == tenants);
+    if !directories.is_empty()
+        && settings.results_url.is_none()
+        && settings.results_listen.is_none()
+    {
+        return Err("directory servers need threeds.results_listen to tell results".to_owned());
+    }
     match (vendors.next(), vendors.next(), directories.is_empty()) {
         (None, _, true) => Ok(None),
         (None, _, false) => Ok(Some(Arc::new(Adapter::Directories(directories)))),
@@ -131,6 +138,10 @@ fn directory(text: &DirectoryText, settings: &config::Threeds) -> Result<Directo
     let names = text.senders.iter().map(|name| {
         ServerName::try_from(name.clone()).map_err(|_| "a sender must be a host name".to_owned())
     });
+    if text.senders.is_empty() && text.tenants == Tenants::Production {
+        let reason = "needs `senders`: its authority issues certificates to others as well";
+        return Err(reason.to_owned());
+    }
     let roots = line::roots(&text.ca_file)?;
     let suffix = match text.tenants {
         Tenants::Production => "",
@@ -141,7 +152,8 @@ fn directory(text: &DirectoryText, settings: &config::Threeds) -> Result<Directo
         key: format!("{}{suffix}", text.network.name()),
         identity: Identity::of(settings),
         operator_id: text.operator_id.clone(),
-        line: Line::new(&credentials, &text.urls, settings.answer_timeout)?,
+        line: Line::new(&credentials, &text.urls)?,
+        answer_timeout: settings.answer_timeout,
         senders: Senders {
             verifier: line::verifier(roots.clone())?,
             roots,
@@ -163,10 +175,11 @@ fn vendor(text: &VendorText, settings: &config::Threeds) -> Result<Vendor, Strin
     let key = HeaderValue::try_from(key.trim())
         .map_err(|_| format!("{} holds no key", path.display()))?;
     let urls = std::slice::from_ref(&text.url);
-    let line = Line::new(&credentials, urls, settings.answer_timeout)?;
+    let line = Line::new(&credentials, urls)?.with_header("apikey", key);
     Ok(Vendor::new(
         Identity::of(settings),
-        line.with_header("apikey", key),
+        line,
+        settings.answer_timeout,
     ))
 }
 

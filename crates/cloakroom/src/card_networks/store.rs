@@ -15,13 +15,13 @@ statements! {
         from card_range_table
         where directory = $1
           and version = $2";
-    // Whoever changes `asked_at` asks.
+    // Whoever changes `asked_at` asks, and has some time for it; then another one may.
     CLAIM: "card_networks::claim" =
         "insert into card_range_table
             (directory, version, ranges, digest, refreshed_at, asked_at)
-        values ($1, 0, '', '', now(), now())
+        values ($1, 0, '', '', now(), now() - make_interval(secs => $2 - $3))
         on conflict (directory) do update
-        set asked_at = now()
+        set asked_at = excluded.asked_at
         where card_range_table.asked_at <= now() - make_interval(secs => $2)
         returning true";
     ASK_AGAIN: "card_networks::ask_again" =
@@ -33,7 +33,8 @@ statements! {
         set version = $2,
             ranges = $3,
             digest = $4,
-            refreshed_at = now()
+            refreshed_at = now(),
+            asked_at = now()
         where directory = $1
           and version = $2 - 1
         returning true";
@@ -65,11 +66,15 @@ pub(super) async fn find_ranges(
     Ok(row.map(|row| (row.get(0), row.get(1))))
 }
 
-/// Takes the right to ask, unless somebody asked within this time.
-pub(super) async fn claim(db: &Db, directory: &str, period: Duration) -> Result<bool, Error> {
-    let rows = db
-        .write(&CLAIM, &[&directory, &period.as_secs_f64()])
-        .await?;
+/// Takes the right to ask for the time of the lease, unless somebody asked within the period.
+pub(super) async fn claim(
+    db: &Db,
+    directory: &str,
+    period: Duration,
+    lease: Duration,
+) -> Result<bool, Error> {
+    let (period, lease) = (period.as_secs_f64(), lease.as_secs_f64());
+    let rows = db.write(&CLAIM, &[&directory, &period, &lease]).await?;
     Ok(!rows.is_empty())
 }
 

@@ -37,6 +37,8 @@ pub struct Trouble {
     pub party: Party,
     pub message: &'static str,
     pub detail: String,
+    /// Whether nobody answered at all.
+    pub is_silence: bool,
 }
 
 impl Trouble {
@@ -46,11 +48,17 @@ impl Trouble {
             party,
             message,
             detail: String::new(),
+            is_silence: false,
         }
     }
 
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
+        self
+    }
+
+    fn silent(mut self) -> Self {
+        self.is_silence = true;
         self
     }
 
@@ -60,28 +68,34 @@ impl Trouble {
         Self::new(404, Party::ThreedsServer, message)
     }
 
+    /// No network has told its card ranges yet.
+    pub fn not_known_yet() -> Self {
+        let message = "The card ranges of a network are not known yet.";
+        Self::new(500, Party::ThreedsServer, message)
+    }
+
     /// No connection came about, so nothing was sent.
     pub fn not_reached() -> Self {
         let message = "The directory server could not be reached.";
-        Self::new(502, Party::DirectoryServer, message)
+        Self::new(502, Party::DirectoryServer, message).silent()
     }
 
     /// Something was sent, and nothing that makes sense came back.
     pub fn cut_off() -> Self {
         let message = "The connection to the directory server broke.";
-        Self::new(502, Party::DirectoryServer, message)
+        Self::new(502, Party::DirectoryServer, message).silent()
     }
 
     pub fn timed_out() -> Self {
         let message = "The directory server did not answer in time.";
-        Self::new(504, Party::DirectoryServer, message)
+        Self::new(504, Party::DirectoryServer, message).silent()
     }
 
-    /// An answer that breaks the protocol.
+    /// An answer that breaks the protocol: what was asked for may have been done.
     pub fn bad_answer(fault: &Fault) -> Self {
         let message = "The directory server's answer breaks the protocol.";
         let detail = format!("{}: {}", fault.code.code(), fault.detail);
-        Self::new(500, Party::DirectoryServer, message).with_detail(detail)
+        Self::new(502, Party::DirectoryServer, message).with_detail(detail)
     }
 
     /// A message of our own that breaks the protocol.

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use cloakroom_emv3ds::{Announced, Erro, Message, MessageKind, RReq, Span, read};
+use cloakroom_emv3ds::{Announced, CardRange, Erro, Message, MessageKind, RReq, Span, read};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::adapter::ANSWER_MAX;
-use super::line::Line;
+use super::line::{Bounds, Line};
 use super::{Found, Identity, Network, Offer, Trouble};
 
 /// How long the vendor remembers a card that it was asked about, with some time to spare.
@@ -20,6 +20,7 @@ const REMEMBERED: Duration = Duration::from_secs(75);
 pub struct Vendor {
     identity: Identity,
     line: Line,
+    bounds: Bounds,
 }
 
 /// What the vendor knows of a card.
@@ -40,13 +41,20 @@ struct CardRangeData {
 }
 
 impl Vendor {
-    pub(super) fn new(identity: Identity, line: Line) -> Self {
-        Self { identity, line }
+    pub(super) fn new(identity: Identity, line: Line, answer_timeout: Duration) -> Self {
+        Self {
+            identity,
+            line,
+            bounds: Bounds {
+                time: answer_timeout,
+                bytes: ANSWER_MAX,
+            },
+        }
     }
 
     pub(super) async fn look_up(&self, number: &str, now: Timestamp) -> Result<Found, Trouble> {
         let question = json!({"acctNumber": number}).to_string();
-        let answer = self.line.ask("/preauth", question, ANSWER_MAX).await?;
+        let answer = self.line.ask("/preauth", question, self.bounds).await?;
         if let Some(erro) = self.erro(&answer) {
             return match erro.error_code.as_str() {
                 "305" => Err(Trouble::not_supported()),
@@ -59,16 +67,21 @@ impl Vendor {
         let network = network.ok_or_else(Trouble::not_supported)?;
         let offer = Offer {
             network,
-            acs: Span {
-                start: data.acs_start_protocol_version,
-                end: data.acs_end_protocol_version,
+            range: CardRange {
+                start: String::new(),
+                end: String::new(),
+                acs: Span {
+                    start: data.acs_start_protocol_version,
+                    end: data.acs_end_protocol_version,
+                },
+                directory_server: Span {
+                    start: data.ds_start_protocol_version,
+                    end: data.ds_end_protocol_version,
+                },
+                acs_information: data.acs_info_ind,
+                method_url: data.threeds_method_url,
+                acs_versions: Vec::new(),
             },
-            directory_server: Span {
-                start: data.ds_start_protocol_version,
-                end: data.ds_end_protocol_version,
-            },
-            acs_information: data.acs_info_ind,
-            method_url: data.threeds_method_url,
             until: now.checked_add(REMEMBERED).ok(),
         };
         Ok(Found {
@@ -78,13 +91,13 @@ impl Vendor {
     }
 
     pub(super) async fn authenticate(&self, text: String) -> Result<Vec<u8>, Trouble> {
-        self.line.ask("/auth", text, ANSWER_MAX).await
+        self.line.ask("/auth", text, self.bounds).await
     }
 
     /// Nothing while the challenge goes on.
     pub(super) async fn result(&self, session: Uuid) -> Result<Option<RReq>, Trouble> {
         let question = json!({"threeDSServerTransID": session}).to_string();
-        let answer = self.line.ask("/postauth", question, ANSWER_MAX).await?;
+        let answer = self.line.ask("/postauth", question, self.bounds).await?;
         if let Some(erro) = self.erro(&answer) {
             return match erro.error_code.as_str() {
                 "301" | "305" => Ok(None),

@@ -33,7 +33,7 @@ use tower::Service as _;
 
 use self::strict_heads::StrictHeads;
 use crate::api::{ApiError, ClientAddr, PeerCertificates};
-use crate::card_networks::CardNetworks;
+use crate::card_networks::{self, CardNetworks};
 use crate::config::{Config, Http, Networks};
 
 /// Operators and their probes are few.
@@ -66,6 +66,8 @@ pub enum Error {
     Pem { path: PathBuf, source: pem::Error },
     #[error("the certificate and the key do not make a TLS server")]
     Tls(#[from] rustls::Error),
+    #[error(transparent)]
+    CardNetworks(#[from] card_networks::Error),
 }
 
 impl Server {
@@ -120,7 +122,7 @@ impl Server {
         };
         let server = Self::bind(&http).await?;
         Ok(Some(Self {
-            tls: Some(tls_acceptor(cert, key, networks.result_verifier())?),
+            tls: Some(tls_acceptor(cert, key, Some(networks.result_verifier()?))?),
             ..server
         }))
     }

@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use cloakroom_emv3ds::codes::{AuthenticationType, DeviceChannel, TransStatus};
 use cloakroom_emv3ds::{AReq, ARes, Version};
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::card::{self, OpenedCard};
-use super::create::{notification_url, versions};
+use super::create::{check_metadata, notification_url};
 use super::session::{Asked, Device, MethodCompletion, Session};
 use super::state::{Event, State};
 use super::store::{self, Told};
 use super::{Error, find, require_offer};
 use crate::access::Permission;
 use crate::api::Broken;
-use crate::audit::{EntityKind, Entry, Operation};
+use crate::audit::{EntityKind, Entry, Operation, Outcome};
 use crate::caller::Caller;
 use crate::card_networks::{Network, Offer, Party, Trouble};
 use crate::idempotency::Reply;
@@ -23,6 +24,8 @@ use crate::vault::Vault;
 
 /// How long after the last moment of an answer a session counts as lost.
 const GRACE: Duration = Duration::from_secs(20);
+/// How often a session that changes meanwhile is looked at again.
+const ATTEMPTS: usize = 5;
 /// How much longer than promised a decoupled authentication may take.
 const DECOUPLED_GRACE: Duration = Duration::from_secs(30);
 
@@ -50,13 +53,10 @@ pub(crate) async fn ask(
     body: &Map<String, Value>,
     reply: &Reply<'_, Session>,
 ) -> Result<Session, Error> {
-    let plan = plan(vault, &session, body)?;
-    session.step(Event::Asked).map_err(|_| refused(&session))?;
     let card = card::open(vault, caller, &session.facts.card).await?;
     let card = card.ok_or(Error::NotFound)?;
-    let request = request(vault, &session, body, &plan, &card)?;
-    let session = begin(vault, caller, session, &plan, card.entry).await?;
-    drop(card.number);
+    let (session, plan, request) = begin(vault, caller, session, body, &card).await?;
+    drop(card);
 
     let adapter = vault.card_networks.of(session.facts.tenant_kind.into());
     let answer = match adapter {
@@ -75,7 +75,12 @@ struct Plan {
     channel: DeviceChannel,
 }
 
-fn plan(vault: &Vault, session: &Session, body: &Map<String, Value>) -> Result<Plan, Error> {
+fn plan(
+    vault: &Vault,
+    session: &Session,
+    body: &Map<String, Value>,
+    now: Timestamp,
+) -> Result<Plan, Error> {
     let facts = &session.facts;
     let mut broken = requests::check(facts.kind, body);
     let network = named_network(session, body, &mut broken);
@@ -85,13 +90,23 @@ fn plan(vault: &Vault, session: &Session, body: &Map<String, Value>) -> Result<P
         (DeviceChannel::App, device) => broken.extend(device.check_app()),
         (DeviceChannel::Browser, device) => broken.extend(device.check_browser()),
     }
+    if let Some(Value::Object(metadata)) = body.get("metadata") {
+        broken.extend(check_metadata(metadata));
+    }
     if !broken.is_empty() {
         return Err(Error::Invalid(broken));
     }
     let offer = session.offer(network).ok_or(Error::NotFound)?;
     let ours = vault.config.threeds.versions.all();
-    let version = versions(ours, offer).last().copied();
+    let version = offer.versions(ours).last().copied();
     let version = version.ok_or_else(|| trouble(session, Trouble::not_supported()))?;
+    if offer.until.is_some_and(|until| until < now) {
+        let message = "The 3DS Server does not remember the card: create a new session.";
+        return Err(trouble(
+            session,
+            Trouble::new(504, Party::ThreedsServer, message),
+        ));
+    }
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     let is_payment = text("authentication_category") == Some("payment");
     let purpose = text("authentication_type").and_then(AuthenticationType::from_name);
@@ -109,7 +124,7 @@ fn plan(vault: &Vault, session: &Session, body: &Map<String, Value>) -> Result<P
             version,
             is_payment,
             challenge_preference: text("challenge_preference").map(str::to_owned),
-            method_completion: completion(session, offer),
+            method_completion: completion(session, offer, version),
             decoupled_minutes: decoupled.and_then(|minutes| u32::try_from(minutes).ok()),
         },
         channel,
@@ -144,12 +159,18 @@ fn is_too_old(
     kind == SessionKind::Merchant && version < Version::V2_2_0 && (is_payment || is_newer)
 }
 
-/// Whether the issuer has seen the browser: it cannot have without an address to send it to.
-fn completion(session: &Session, offer: &Offer) -> MethodCompletion {
-    match (session.facts.is_method_completed, &offer.method_url) {
-        (true, _) => MethodCompletion::Y,
-        (false, Some(_)) => MethodCompletion::N,
-        (false, None) => MethodCompletion::U,
+/// Whether the issuer has seen the browser: it cannot have without an address to send it to, and the
+/// browser was sent to the address of the primary network.
+fn completion(session: &Session, offer: &Offer, version: Version) -> MethodCompletion {
+    let primary = session.offer(None).map(|primary| primary.network);
+    let is_primary = primary == Some(offer.network);
+    match (
+        session.facts.is_method_completed,
+        offer.range.method_url_in(version),
+    ) {
+        (_, None) => MethodCompletion::U,
+        (true, Some(_)) if is_primary => MethodCompletion::Y,
+        (_, Some(_)) => MethodCompletion::N,
     }
 }
 
@@ -190,28 +211,42 @@ fn request(
 }
 
 /// Takes the session for this one question; whoever comes second is refused.
+///
+/// When something harmless happens to the session at the same moment, such as the issuer's page
+/// reporting that it is done, everything is worked out again.
 async fn begin(
     vault: &Vault,
     caller: &Caller,
-    session: Session,
-    plan: &Plan,
-    used: Entry,
-) -> Result<Session, Error> {
-    let now = vault.audit.now().await?;
-    let mut next = session.step(Event::Asked).map_err(|_| refused(&session))?;
-    next.facts.asked = Some(plan.asked.clone());
-    next.standing.modified_by = Some(caller.application);
-    next.standing.modified_at = Some(now);
-    let patience = vault.config.threeds.answer_timeout + GRACE;
-    next.standing.due_at = now.checked_add(patience).ok();
-    let told = Told {
-        entries: vec![used],
-        kept: Default::default(),
-    };
-    match store::advance(vault, &next, told).await? {
-        true => Ok(next),
-        false => Err(Error::Conflict("The session changed at the same moment.")),
+    mut session: Session,
+    body: &Map<String, Value>,
+    card: &OpenedCard,
+) -> Result<(Session, Plan, AReq), Error> {
+    for _ in 0..ATTEMPTS {
+        let now = vault.audit.now().await?;
+        let plan = plan(vault, &session, body, now)?;
+        let mut next = session.step(Event::Asked).map_err(|_| refused(&session))?;
+        let request = request(vault, &session, body, &plan, card)?;
+        next.facts.asked = Some(plan.asked.clone());
+        if let Some(Value::Object(metadata)) = body.get("metadata") {
+            let known = next.facts.metadata.get_or_insert_default();
+            known.extend(metadata.clone());
+        }
+        next.standing.modified_by = Some(caller.application);
+        next.standing.modified_at = Some(now);
+        let patience = vault.config.threeds.answer_timeout + GRACE;
+        next.standing.due_at = now.checked_add(patience).ok();
+        // An answer that is on its way must find its session.
+        next.standing.expires_at = next.standing.expires_at.max(next.standing.due_at);
+        let told = Told {
+            entries: vec![card.entry.clone()],
+            kept: Default::default(),
+        };
+        if store::advance(vault, &next, told).await? {
+            return Ok((next, plan, request));
+        }
+        session = find::again(vault, &session).await?;
     }
+    Err(Error::Conflict("The session changes all the time."))
 }
 
 fn refused(session: &Session) -> Error {
@@ -230,6 +265,7 @@ async fn conclude(
     answer: ARes,
     reply: &Reply<'_, Session>,
 ) -> Result<Session, Error> {
+    let is_hosted = session.facts.hosted.is_some();
     let event = match answer.trans_status {
         Some(TransStatus::Challenge) => Event::ChallengeWanted,
         Some(TransStatus::DecoupledChallenge) => Event::DecoupledWanted,
@@ -238,6 +274,10 @@ async fn conclude(
     let now = vault.audit.now().await?;
     let mut next = session.step(event).map_err(|_| refused(&session))?;
     next.facts.answer = Some(Box::new(answer));
+    if let Some(hosted) = &mut next.facts.hosted {
+        // Names and addresses have done their duty.
+        hosted.authentication_request = Map::new();
+    }
     next.standing.modified_at = Some(now);
     next.standing.expires_at = None;
     let minutes = next
@@ -252,6 +292,11 @@ async fn conclude(
         }
         _ => None,
     };
+    // The hosted page learns how it went, and no more.
+    let shown = match is_hosted {
+        true => Outcome::Done,
+        false => find::shown(&next),
+    };
     let entry = Entry::of(
         caller,
         Operation::Authenticate,
@@ -259,7 +304,7 @@ async fn conclude(
         next.id,
     );
     let told = Told {
-        entries: vec![entry.with_outcome(find::shown(&next))],
+        entries: vec![entry.with_outcome(shown)],
         kept: reply.keep(&next)?,
     };
     match store::advance(vault, &next, told).await? {

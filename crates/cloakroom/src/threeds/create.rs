@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use cloakroom_emv3ds::{Version, common_versions};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,6 +16,7 @@ use crate::api::Broken;
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
 use crate::card_networks::{Found, Network, Offer, Party, Trouble};
+use crate::card_numbers::holds_card_number;
 use crate::config::BaseUrl;
 use crate::idempotency::Reply;
 use crate::ids;
@@ -54,7 +54,7 @@ pub struct CallbackUrls {
     pub branding: Option<Branding>,
 }
 
-/// How the hosted page looks.
+/// How the hosted page looks. It has no brand of its own, so there is nothing to hide.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Branding {
@@ -87,12 +87,11 @@ pub async fn create(
         Some((_, reference)) => card::open(vault, caller, reference).await?,
         None => None,
     };
-    let (Some((field, reference)), Some(card), true) =
+    let (Some((_, reference)), Some(card), true) =
         (checked.reference.clone(), card, broken.is_empty())
     else {
         return Err(Error::Invalid(unusable(broken, reference)));
     };
-    let _ = field;
 
     let now = vault.audit.now().await?;
     let found = look_up(vault, caller, &card, now).await?;
@@ -276,22 +275,23 @@ fn hosted(
     Some(Box::new(Hosted {
         success: address("success", urls.success),
         failure: address("failure", urls.failure),
-        hides_branding: urls
-            .branding
-            .and_then(|branding| branding.hide_basis_theory_branding)
-            .unwrap_or_default(),
         authentication_request: request,
         nonce: None,
     }))
 }
 
-fn check_metadata(metadata: &Map<String, Value>) -> Option<Broken> {
+pub(super) fn check_metadata(metadata: &Map<String, Value>) -> Option<Broken> {
     let is_fine = metadata.len() <= METADATA_MAX
         && metadata.iter().all(|(name, value)| {
             let length = value.as_str().map(str::len);
             name.len() <= 500 && length.is_some_and(|length| length <= 500)
         });
-    let rule = "must be at most 50 texts of at most 500 characters";
+    let is_clean = |text: &str| !holds_card_number(text);
+    let is_fine = is_fine
+        && metadata
+            .iter()
+            .all(|(name, value)| is_clean(name) && is_clean(value.as_str().unwrap_or_default()));
+    let rule = "must be at most 50 texts of at most 500 characters, without card numbers";
     (!is_fine).then(|| Broken::new("metadata", rule))
 }
 
@@ -310,18 +310,21 @@ async fn look_up(
         let message = "No card network is set up for tenants of this kind.";
         failed(Trouble::new(500, Party::ThreedsServer, message))
     })?;
+    if adapter.tells_others() {
+        // The number leaves now, whatever comes of it.
+        vault.audit.record(vec![card.entry.clone()]).await?;
+    }
     let number = card.number.expose();
     let found = adapter.look_up(number, ids::new_uuid(), now).await;
     let mut found = found.map_err(failed)?;
-    let are_sound = |offer: &Offer| offer.acs.is_sound() && offer.directory_server.is_sound();
-    if !found.offers.iter().all(are_sound) {
+    if !found.offers.iter().all(Offer::is_sound) {
         let message = "What is known of the card makes no sense.";
         return Err(failed(Trouble::new(500, Party::ThreedsServer, message)));
     }
     let ours = vault.config.threeds.versions.all();
     found
         .offers
-        .retain(|offer| !versions(ours, offer).is_empty());
+        .retain(|offer| !offer.versions(ours).is_empty());
     let primary = card.brand.and_then(Network::of_card_brand);
     let first = found
         .offers
@@ -334,11 +337,6 @@ async fn look_up(
         true => Err(failed(Trouble::not_supported())),
         false => Ok(found),
     }
-}
-
-/// The versions that we and both sides of an offer speak, ascending.
-pub(super) fn versions(ours: &[Version], offer: &Offer) -> Vec<Version> {
-    common_versions(ours, &offer.directory_server, &offer.acs)
 }
 
 fn facts(

@@ -1,9 +1,9 @@
 //! What happens to sessions by themselves: they expire, and steps that are awaited come too late.
 
-use super::Error;
 use super::session::Session;
 use super::state::{Event, State};
 use super::store::{self, Told};
+use super::{Error, receive};
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::storage;
 use crate::vault::Vault;
@@ -36,6 +36,13 @@ pub async fn settle_late(vault: &Vault) -> Result<usize, Error> {
 
 /// Whether it was this node that did it.
 async fn settle(vault: &Vault, session: &Session) -> Result<bool, Error> {
+    // Where nobody tells results by himself, one may be waiting there.
+    if session.state() == State::Decoupled
+        && let Ok(asked) = receive::ask(vault, session.clone()).await
+        && asked.state() != State::Decoupled
+    {
+        return Ok(true);
+    }
     let event = match session.state() {
         State::Decoupled => Event::TimeRanOut,
         _ => Event::Lost,

@@ -34,6 +34,7 @@ pub use self::results::router as results_router;
 pub use self::session::{CardReference, Device, Facts, Hosted, MethodCompletion, Session};
 pub use self::state::{Event, STEPS, State, diagram};
 pub(crate) use self::store::STATEMENTS;
+pub(crate) use self::view::method_url;
 pub(crate) use self::visit::{
     await_result, complete_challenge, complete_method, find_by_id, serve_page, tell_browser,
 };

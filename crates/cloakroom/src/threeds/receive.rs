@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloakroom_emv3ds::codes::AuthenticationCategory;
 use cloakroom_emv3ds::{
     Component, ErrorCode, Fault, Message, MessageKind, RReq, RRes, Version, read, write,
 };
@@ -26,9 +27,12 @@ const RECEIVED: &str = "01";
 /// The receipt is given when the result is durable, and the same result again gets the same receipt.
 pub async fn receive(vault: &Vault, chain: &[CertificateDer<'_>], text: &[u8]) -> String {
     let versions = vault.config.threeds.versions.all();
-    let newest = versions.last().copied().unwrap_or(Version::V2_2_0);
+    let mut version = versions.last().copied().unwrap_or(Version::V2_2_0);
     let answer = match read(text, &[MessageKind::RReq], versions) {
-        Ok(Message::RReq(result)) => take(vault, chain, *result).await,
+        Ok(Message::RReq(result)) => {
+            version = result.message_version;
+            take(vault, chain, *result).await
+        }
         Ok(_) => Err(Fault::new(ErrorCode::MessageInvalid, "messageType")),
         Err(fault) => Err(fault),
     };
@@ -37,7 +41,7 @@ pub async fn receive(vault: &Vault, chain: &[CertificateDer<'_>], text: &[u8]) -
         Err(fault) => {
             metrics::counter!("threeds_results_refused_total", "code" => fault.code.code())
                 .increment(1);
-            Message::Erro(fault.erro(Component::S, newest))
+            Message::Erro(fault.erro(Component::S, version))
         }
     };
     write(&answer).unwrap_or_default()
@@ -65,9 +69,7 @@ async fn take(vault: &Vault, chain: &[CertificateDer<'_>], result: RReq) -> Resu
         }
         match session.state() {
             State::Challenge | State::Decoupled => {
-                if let Some(answer) = &session.facts.answer {
-                    result.concludes(answer, session.channel())?;
-                }
+                concludes(&result, &session)?;
                 let kept = keep(vault, &session, result.clone()).await;
                 match kept.map_err(|_| busy())? {
                     Some(_) => return Ok(receipt(&result)),
@@ -76,6 +78,7 @@ async fn take(vault: &Vault, chain: &[CertificateDer<'_>], result: RReq) -> Resu
                     None => return Err(busy()),
                 }
             }
+            State::Authenticating => return Err(busy()),
             State::Final if session.facts.result.as_deref() == Some(&result) => {
                 return Ok(receipt(&result));
             }
@@ -90,6 +93,26 @@ async fn take(vault: &Vault, chain: &[CertificateDer<'_>], result: RReq) -> Resu
             }
         }
     }
+}
+
+/// Whether a result is one of what was asked and answered: for a payment, no result of something else.
+fn concludes(result: &RReq, session: &Session) -> Result<(), Fault> {
+    let wrong =
+        |field| Fault::new(ErrorCode::FormatInvalid, field).about(MessageKind::RReq, result.ids());
+    let (Some(asked), Some(answer)) = (&session.facts.asked, &session.facts.answer) else {
+        return Err(wrong("threeDSServerTransID"));
+    };
+    let category = match asked.is_payment {
+        true => AuthenticationCategory::Payment,
+        false => AuthenticationCategory::NonPayment,
+    };
+    if result.message_category != category.code() {
+        return Err(wrong("messageCategory"));
+    }
+    if result.trans_status.is_some_and(|status| !status.is_final()) {
+        return Err(wrong("transStatus"));
+    }
+    result.concludes(answer, session.channel())
 }
 
 /// Results come from the network that was asked, and from nobody else.
@@ -148,9 +171,8 @@ pub(super) async fn ask(vault: &Vault, session: Session) -> Result<Session, Erro
         session: Some(session.id),
         trouble,
     })?;
-    let answer = session.facts.answer.as_ref();
-    match (told, answer) {
-        (Some(result), Some(answer)) if result.concludes(answer, session.channel()).is_ok() => {
+    match told {
+        Some(result) if concludes(&result, &session).is_ok() => {
             match keep(vault, &session, result).await? {
                 Some(next) => Ok(next),
                 None => find::again(vault, &session).await,

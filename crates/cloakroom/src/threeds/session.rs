@@ -165,8 +165,6 @@ pub struct Hosted {
     pub authentication_request: Map<String, Value>,
     pub success: String,
     pub failure: String,
-    #[serde(default)]
-    pub hides_branding: bool,
     /// What the page that was served last proves itself with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::create::{notification_url, versions};
+use super::create::notification_url;
 use super::session::{Asked, CardReference, Device, Session};
 use crate::api::format_utc;
 use crate::card_networks::Offer;
@@ -232,7 +232,7 @@ impl<'a> CreatedBody<'a> {
         let facts = &session.facts;
         let offer = session.offer(None);
         let base = config.http.base_url.as_ref();
-        let method_url = offer.and_then(|offer| offer.method_url.as_deref());
+        let method_url = offer.and_then(|offer| method_url(config, offer));
         Self {
             id: session.id,
             kind: facts.kind.name(),
@@ -267,9 +267,18 @@ fn brands(session: &Session) -> Vec<&'static str> {
     }
 }
 
+/// Where the issuer wants to see the browser, in the version that will be spoken.
+pub(crate) fn method_url<'a>(config: &Config, offer: &'a Offer) -> Option<&'a str> {
+    let version = offer
+        .versions(config.threeds.versions.all())
+        .last()
+        .copied()?;
+    offer.range.method_url_in(version)
+}
+
 fn spoken(config: &Config, offer: Option<&Offer>) -> Vec<String> {
     let ours = config.threeds.versions.all();
-    let common = offer.map(|offer| versions(ours, offer)).unwrap_or_default();
+    let common = offer.map(|offer| offer.versions(ours)).unwrap_or_default();
     common.iter().map(ToString::to_string).collect()
 }
 
@@ -298,7 +307,7 @@ impl<'a> SessionBody<'a> {
             web_challenge_mode: facts.web_challenge_mode.as_deref(),
             version: VersionBody::new(config, offer),
             method: MethodBody {
-                method_url: offer.and_then(|offer| offer.method_url.as_deref()),
+                method_url: offer.and_then(|offer| method_url(config, offer)),
                 method_completion_indicator: match (asked, facts.is_method_completed) {
                     (Some(asked), _) => Some(asked.method_completion.code()),
                     (None, true) => Some("Y"),
@@ -315,20 +324,22 @@ impl VersionBody {
     fn new(config: &Config, offer: Option<&Offer>) -> Self {
         let spoken = spoken(config, offer);
         let text = |version: Option<String>| version.unwrap_or_default();
-        let information = offer.map(|offer| offer.acs_information.as_slice());
+        let information = offer.map(|offer| offer.range.acs_information.as_slice());
         let named = |code: &String| {
             AcsInformation::from_code(code)
                 .map_or_else(|| code.clone(), |one| one.name().to_owned())
         };
         Self {
             recommended_version: text(spoken.last().cloned()),
-            earliest_acs_supported_version: text(offer.map(|offer| offer.acs.start.to_string())),
-            latest_acs_supported_version: text(offer.map(|offer| offer.acs.end.to_string())),
+            earliest_acs_supported_version: text(
+                offer.map(|offer| offer.range.acs.start.to_string()),
+            ),
+            latest_acs_supported_version: text(offer.map(|offer| offer.range.acs.end.to_string())),
             earliest_ds_supported_version: text(
-                offer.map(|offer| offer.directory_server.start.to_string()),
+                offer.map(|offer| offer.range.directory_server.start.to_string()),
             ),
             latest_ds_supported_version: text(
-                offer.map(|offer| offer.directory_server.end.to_string()),
+                offer.map(|offer| offer.range.directory_server.end.to_string()),
             ),
             acs_information: information.unwrap_or_default().iter().map(named).collect(),
             available_version: spoken.clone(),
@@ -353,6 +364,7 @@ impl Session {
         let facts = &self.facts;
         let value = match (&facts.result, &facts.answer) {
             (Some(result), _) => result.authentication_value.as_ref(),
+            (None, _) if facts.ran_out => None,
             (None, answer) => answer
                 .as_ref()
                 .and_then(|one| one.authentication_value.as_ref()),

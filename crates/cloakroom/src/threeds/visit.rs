@@ -29,12 +29,19 @@ pub(crate) async fn find_by_id(vault: &Vault, id: &str) -> Result<Session, Error
 /// Takes down that the issuer has seen the browser: once, and only before anything is authenticated.
 /// Afterwards it changes nothing.
 pub(crate) async fn complete_method(vault: &Vault, session: &Session) -> Result<(), Error> {
-    let Ok(mut next) = session.step(Event::MethodCompleted) else {
-        return Ok(());
-    };
-    next.facts.is_method_completed = true;
-    // Whoever was faster has either done the same or asked the network already.
-    store::advance(vault, &next, by_browser(&next, Operation::CompleteMethod)).await?;
+    let mut session = session.clone();
+    for _ in 0..ATTEMPTS {
+        let Ok(mut next) = session.step(Event::MethodCompleted) else {
+            return Ok(());
+        };
+        next.facts.is_method_completed = true;
+        let told = by_browser(&next, Operation::CompleteMethod);
+        if store::advance(vault, &next, told).await? {
+            return Ok(());
+        }
+        let found = store::find_by_id(vault, &session.id).await?;
+        session = found.ok_or(Error::NotFound)?;
+    }
     Ok(())
 }
 
@@ -61,16 +68,16 @@ pub(crate) async fn complete_challenge(vault: &Vault, session: Session) -> Resul
 /// Waits a little for the network to tell the result of a challenge.
 pub(crate) async fn await_result(vault: &Vault, session: Session) -> Result<Session, Error> {
     let deadline = Instant::now() + PATIENCE;
-    let mut session = match session.state() {
-        State::Challenge => receive::ask(vault, session).await?,
-        _ => return Ok(session),
-    };
-    while session.state() == State::Challenge && Instant::now() < deadline {
+    let mut session = session;
+    loop {
+        if session.state() != State::Challenge || Instant::now() > deadline {
+            return Ok(session);
+        }
+        session = receive::ask(vault, session).await?;
         sleep(PAUSE).await;
         let found = store::find_by_id(vault, &session.id).await?;
         session = found.ok_or(Error::NotFound)?;
     }
-    Ok(session)
 }
 
 /// Gives the hosted page that is about to be shown a nonce of its own; `None` when it is too late for it.

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
-use cloakroom_emv3ds::{Message, MessageKind, read};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{form, neutral, wrapped};
+use super::{form, is_about, neutral, wrapped};
 use crate::api::{ApiError, PathId, Problem, Received};
 use crate::threeds::{self, Session};
 use crate::threeds_pages::{self, Page};
@@ -43,11 +42,17 @@ pub(super) async fn notify(
         true => wrapped("error", form.error)?,
         false => wrapped("cres", form.cres)?,
     };
-    check(&vault, &session, &text)?;
+    check(&session, &text)?;
     if !session.is_challenged() {
         return Ok(neutral());
     }
-    let session = threeds::complete_challenge(&vault, session).await?;
+    let id = session.id;
+    let Ok(session) = threeds::complete_challenge(&vault, session).await else {
+        return Ok(threeds_pages::failed(
+            &id,
+            "The result could not be asked for.",
+        ));
+    };
     let closes = session.facts.web_challenge_mode.as_deref() == Some("redirect");
     Ok(threeds_pages::challenge_notified(
         &session.id,
@@ -76,19 +81,21 @@ struct ChallengeForm {
     error: Option<String>,
 }
 
-/// Whether it speaks of this session. It is not believed beyond that.
-fn check(vault: &Vault, session: &Session, text: &[u8]) -> Result<(), ApiError> {
-    let versions = vault.config.threeds.versions.all();
-    let told = match read(text, &[MessageKind::CRes], versions) {
-        Ok(Message::CRes(told)) => Some(told.threeds_server_trans_id),
-        Ok(Message::Erro(told)) => told.threeds_server_trans_id,
-        _ => None,
-    };
-    match told == Some(session.id.to_string()) {
+/// Whether it speaks of this session. It is not believed beyond that, so nothing else of it matters.
+fn check(session: &Session, text: &[u8]) -> Result<(), ApiError> {
+    let told: Option<Message> = serde_json::from_slice(text).ok();
+    match told.is_some_and(|told| is_about(session, &told.threeds_server_trans_id)) {
         true => Ok(()),
         false => {
             let rule = "must be a message about the session of this address";
             Err(ApiError::invalid("cres", rule))
         }
     }
+}
+
+/// As much of a CRes or an Erro as counts.
+#[derive(Deserialize)]
+struct Message {
+    #[serde(rename = "threeDSServerTransID")]
+    threeds_server_trans_id: String,
 }

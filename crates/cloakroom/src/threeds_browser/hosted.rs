@@ -19,7 +19,7 @@ use subtle::ConstantTimeEq as _;
 use utoipa::ToSchema;
 
 use super::parameter;
-use crate::access::{Permission, gate};
+use crate::access::{ApplicationKind, Permission, gate};
 use crate::api::{Answer, ApiError, ClientAddr, PathId, Problem, Received, read_json};
 use crate::caller::Caller;
 use crate::idempotency::Reply;
@@ -68,13 +68,12 @@ pub(super) async fn show(
 ) -> Result<Response, ApiError> {
     let caller = caller(&vault, request).await?;
     let (session, hosted) = open(&vault, &caller, &id).await?;
-    if session.outcome().is_some() {
-        return Ok(Redirect::to(location(&session, &hosted)).into_response());
-    }
     let nonce = random_base58(NONCE_CHARACTERS);
     let served = threeds::serve_page(&vault, &session, &nonce).await?;
     if served.is_none() {
-        return Ok(super::neutral().into_response());
+        // Somebody comes back to a page that has done its work, or leaves a challenge.
+        let session = threeds::await_result(&vault, session).await?;
+        return Ok(Redirect::to(location(&session, &hosted)).into_response());
     }
     let base = vault.config.http.base_url.as_ref();
     let page = threeds_pages::hosted(&threeds_pages::Hosted {
@@ -142,7 +141,8 @@ fn device(told: Option<DeviceInfo>, address: Option<IpAddr>, headers: &HeaderMap
 fn method(vault: &Vault, session: &Session) -> serde_json::Value {
     let offer = session.offer(None);
     let base = vault.config.http.base_url.as_ref();
-    match (offer.and_then(|offer| offer.method_url.as_deref()), base) {
+    let url = offer.and_then(|offer| threeds::method_url(&vault.config, offer));
+    match (url, base) {
         (Some(url), Some(base)) => {
             let data = json!({
                 "threeDSServerTransID": session.id,
@@ -243,8 +243,9 @@ pub(super) async fn finish(
     received: Option<Extension<Arc<Received>>>,
 ) -> Result<Answer, ApiError> {
     let caller = caller(&vault, request).await?;
-    let body = read(received)?;
-    let (session, hosted) = open_for_page(&vault, &caller, &id, &body).await?;
+    read(received)?;
+    // A page that was loaded again has another nonce; where to go is the same for both.
+    let (session, hosted) = open(&vault, &caller, &id).await?;
     let session = threeds::await_result(&vault, session).await?;
     Answer::ok(&json!({"location": location(&session, &hosted)}))
 }
@@ -264,6 +265,10 @@ async fn caller(vault: &Vault, request: Request) -> Result<Caller, ApiError> {
     let trace_id = trace_id.map(|Extension(id)| id);
     let client = client.map(|Extension(client)| client);
     let caller = gate::caller_of(vault, &key, trace_id.as_ref(), client.as_ref()).await?;
+    if caller.application_kind != ApplicationKind::Public {
+        let why = "Only a public key may stand in an address.";
+        return Err(ApiError::forbidden(why));
+    }
     caller.require_plain(Permission::ThreedsSessionCreate)?;
     threeds::require_offer(&caller)?;
     Ok(caller)

@@ -7,7 +7,7 @@ use axum::extract::{RawQuery, State};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{form, neutral, parameter, wrapped};
+use super::{form, is_about, neutral, parameter, wrapped};
 use crate::api::{ApiError, PathId, Problem, Received};
 use crate::threeds;
 use crate::threeds_pages::{self, Page};
@@ -40,13 +40,16 @@ pub(super) async fn notify(
     let data = wrapped("threeDSMethodData", form.threeds_method_data)?;
     let session = threeds::find_by_id(&vault, &id).await?;
     let told: Option<MethodData> = serde_json::from_slice(&data).ok();
-    let is_meant = told.is_some_and(|told| told.threeds_server_trans_id == session.id.to_string());
+    let is_meant = told.is_some_and(|told| is_about(&session, &told.threeds_server_trans_id));
     if !is_meant {
         let rule = "must name the session of this address";
         return Err(ApiError::invalid("threeDSMethodData", rule));
     }
     let closes = parameter(&query, "mode").as_deref() == Some("redirect");
-    threeds::complete_method(&vault, &session).await?;
+    if threeds::complete_method(&vault, &session).await.is_err() {
+        let why = "That the method is done could not be kept.";
+        return Ok(threeds_pages::failed(&session.id, why));
+    }
     Ok(threeds_pages::method_notified(&session.id, closes))
 }
 

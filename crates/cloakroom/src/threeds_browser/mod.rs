@@ -11,6 +11,7 @@ mod method;
 use std::sync::Arc;
 
 use crate::api::{ApiError, Received};
+use crate::threeds::Session;
 use crate::threeds_pages::{self, Page};
 use crate::vault::Vault;
 use axum::Extension;
@@ -48,6 +49,11 @@ fn form<T: DeserializeOwned>(received: Option<Extension<Arc<Received>>>) -> Resu
         .filter(|bytes| bytes.len() <= FORM_MAX)
         .and_then(|bytes| serde_urlencoded::from_bytes(bytes).ok())
         .ok_or_else(|| ApiError::invalid("body", "must be a short form"))
+}
+
+/// Whether an id of the protocol is that of a session, in whichever letters.
+fn is_about(session: &Session, id: &str) -> bool {
+    id.parse() == Ok(session.id)
 }
 
 /// Reads JSON that is wrapped for a form.

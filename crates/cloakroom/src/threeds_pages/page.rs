@@ -85,9 +85,14 @@ impl Page {
         } else {
             "'none'"
         };
+        // The page that calls the vault is the whole window; the others stand in frames.
+        let ancestors = match self.calls_the_vault {
+            true => "; frame-ancestors 'none'",
+            false => "",
+        };
         format!(
             "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data:; \
-             connect-src {connect}; frame-src {ISSUERS}; form-action {ISSUERS}; base-uri 'none'"
+             connect-src {connect}; frame-src {ISSUERS}; form-action {ISSUERS}; base-uri 'none'{ancestors}"
         )
     }
 }

@@ -147,10 +147,27 @@ pub(super) fn subdivision(text: &str) -> &str {
 /// Text in plain Latin letters: accents go, and what has no counterpart does.
 pub(super) fn latin(text: &str) -> String {
     use unicode_normalization::UnicodeNormalization as _;
-    let letters = text
-        .nfkd()
-        .filter(|letter| letter.is_ascii() && !letter.is_ascii_control());
-    let letters: String = letters.collect();
+    let mut letters = String::new();
+    for letter in text.nfkd() {
+        match letter {
+            'ł' => letters.push('l'),
+            'Ł' => letters.push('L'),
+            'ø' => letters.push('o'),
+            'Ø' => letters.push('O'),
+            'đ' | 'ð' => letters.push('d'),
+            'Đ' | 'Ð' => letters.push('D'),
+            'ı' => letters.push('i'),
+            'ß' => letters.push_str("ss"),
+            'æ' => letters.push_str("ae"),
+            'Æ' => letters.push_str("AE"),
+            'œ' => letters.push_str("oe"),
+            'Œ' => letters.push_str("OE"),
+            'þ' => letters.push_str("th"),
+            'Þ' => letters.push_str("Th"),
+            other if other.is_ascii() && !other.is_ascii_control() => letters.push(other),
+            _ => {}
+        }
+    }
     letters.trim().to_owned()
 }
 
@@ -222,6 +239,7 @@ mod tests {
         assert_eq!(subdivision("US-CA"), "CA");
         assert_eq!(subdivision("CA"), "CA");
         assert_eq!(latin("José Muñoz"), "Jose Munoz");
+        assert_eq!(latin("Łukasz Jørgensen"), "Lukasz Jorgensen");
         assert_eq!(latin("王小明"), "");
         assert_eq!(minutes(&json!(0)), None);
         assert_eq!(minutes(&json!(10_080)), Some(10_080));

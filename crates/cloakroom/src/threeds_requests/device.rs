@@ -1,5 +1,7 @@
 //! What a session knows of the cardholder's device.
 
+use std::net::IpAddr;
+
 use cloakroom_emv3ds::{MessageKind, field};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -80,12 +82,16 @@ impl DeviceInfo {
     /// Adds what the request itself tells of a browser, and makes both names of its address agree.
     pub(crate) fn complete(&mut self, address: Option<String>, accept: Option<&str>) {
         let given = self.browser_ip.take().or(self.browser_ip_address.take());
+        let given = given.filter(|address| address.parse::<IpAddr>().is_ok());
         self.browser_ip = given.or(address);
         self.browser_ip_address = self.browser_ip.clone();
-        if self.browser_accept_header.is_none() {
-            let accept: String = accept.unwrap_or("*/*").chars().take(ACCEPT_MAX).collect();
-            self.browser_accept_header = Some(accept);
-        }
+        let accept = self
+            .browser_accept_header
+            .take()
+            .or(accept.map(str::to_owned));
+        let accept = accept.filter(|accept| !accept.trim().is_empty());
+        let accept = accept.unwrap_or_else(|| "*/*".to_owned());
+        self.browser_accept_header = Some(accept.chars().take(ACCEPT_MAX).collect());
     }
 
     /// What is missing or wrong of a browser.

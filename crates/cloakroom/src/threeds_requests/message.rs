@@ -14,6 +14,7 @@ use crate::api::Broken;
 use crate::card_networks::Network;
 
 const INSTALLMENT_DAYS: i64 = 30;
+const LANGUAGES_MAX: usize = 20;
 
 /// What an authentication is about, besides what the merchant says.
 pub(crate) struct About<'a> {
@@ -266,11 +267,15 @@ fn newer_shapes(fields: &mut Map<String, Value>, body: &Map<String, Value>, abou
             let languages = about
                 .device
                 .and_then(|device| device.accept_language.as_deref());
-            let languages: Vec<&str> = languages
-                .unwrap_or("en")
-                .split(',')
-                .map(first_part)
-                .collect();
+            let is_tag = |tag: &&str| {
+                let is_part = |byte: u8| byte == b'-' || byte.is_ascii_alphanumeric();
+                (1..=35).contains(&tag.len()) && tag.bytes().all(is_part)
+            };
+            let languages = languages.unwrap_or_default().split(',').map(first_part);
+            let mut languages: Vec<&str> = languages.filter(is_tag).take(LANGUAGES_MAX).collect();
+            if languages.is_empty() {
+                languages.push("en");
+            }
             put(fields, "acceptLanguage", json!(languages));
         }
         DeviceChannel::App => put(fields, "sdkType", "01".into()),

@@ -71,7 +71,8 @@ pub(super) fn requestor(
         }
         Network::CartesBancaires => {
             let name = need("merchant_info.name");
-            let siret = text("requestor_info.cb_siret_number");
+            let is_payment = text("authentication_category") == Some("payment");
+            let siret = text("requestor_info.cb_siret_number").filter(|_| !is_payment);
             (siret.map_or_else(|| name.clone(), str::to_owned), name)
         }
     };

@@ -75,7 +75,7 @@ fields! {
     "merchant_info": When(Payment), Object;
     "merchant_info.mid": When(Payment), Text => "acquirerMerchantID";
     "merchant_info.acquirer_bin": When(Payment), Text => "acquirerBIN";
-    "merchant_info.name": When(Payment), Words => "merchantName";
+    "merchant_info.name": When(Payment), Text => "merchantName";
     "merchant_info.country_code": When(Payment), Text => "merchantCountryCode";
     "merchant_info.category_code": When(Payment), Text => "mcc";
     "merchant_info.url": Never, Free;
