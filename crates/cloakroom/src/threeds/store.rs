@@ -15,8 +15,9 @@ use crate::vault::Vault;
 
 macro_rules! session_columns {
     () => {
-        "threeds_session.tenant_id, session_id, version, state, sealed, created_by,
-               threeds_session.created_at, modified_by, modified_at, expires_at, due_at"
+        "threeds_session.tenant_id, session_id, version, state, sealed, threeds_session.created_by,
+               threeds_session.created_at, threeds_session.modified_by,
+               threeds_session.modified_at, expires_at, due_at"
     };
 }
 
