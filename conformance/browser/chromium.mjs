@@ -47,12 +47,23 @@ export async function watched(browser, { expected = [] }, body) {
     }
   });
   context.on("weberror", (problem) => watch.complaints.push(String(problem.error())));
+  const page = await context.newPage();
   try {
-    await body(await context.newPage(), watch);
+    await body(page, watch);
+  } catch (error) {
+    error.message += await circumstances(page, watch);
+    throw error;
   } finally {
     await context.close();
   }
   assert.deepEqual(watch, { outside: [], complaints: [] });
+}
+
+/** What was on the screen when something went wrong, and what the shop had been told by then. */
+async function circumstances(page, watch) {
+  await picture(page, `failed ${Date.now()}`).catch(() => {});
+  const told = await page.evaluate(() => window.told ?? null).catch(() => null);
+  return `\n${JSON.stringify({ at: page.url(), told, ...watch }, null, 2)}`;
 }
 
 /** Keeps what a page looks like, for people. */
