@@ -85,12 +85,14 @@ enum Command {
     /// Explain which limits on the rate of requests there are
     #[command(subcommand)]
     Limits(rate_limits::LimitsCommand),
-    /// Run simulated card networks and a simulated issuer, for tests of 3D Secure
+    /// Run simulated card networks and a simulated issuer, for tests of 3-D Secure
     ThreedsSimulator(threeds_simulator::ThreedsSimulatorArguments),
     /// Print the description of the API (OpenAPI 3.1)
     Openapi,
     /// Print what every route needs and every permission opens, as Markdown
     Permissions,
+    /// Print the states of 3-D Secure sessions and the rules for authenticating them, as Markdown
+    ThreedsRules,
 }
 
 fn main() -> ExitCode {
@@ -145,6 +147,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Openapi => say!("{}", cloakroom::router::document_text().as_str().trim_end()),
         Command::Permissions => say!("{}", cloakroom::doors::reference().trim_end()),
+        Command::ThreedsRules => say!("{}", cloakroom::threeds::reference().trim_end()),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `cloakroom threeds-simulator`: card networks and an issuer on this machine, for tests of 3D Secure.
+//! `cloakroom threeds-simulator`: card networks and an issuer on this machine, for tests of 3-D Secure.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -10,7 +10,7 @@ use http::Method;
 use crate::access::ALL_PERMISSIONS;
 use crate::access::ApplicationKind::{self, Private, Public};
 use crate::access::Permission::{self, *};
-use Needs::{Key, Kinds, Nothing, Permissions};
+use Needs::{Key, KeyInAddress, Kinds, Nothing, Permissions};
 
 /// Who may pass a door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum Needs {
     Nothing,
     /// Any valid key.
     Key,
+    /// A public key as `apiKey` in the address, because a browser is sent there.
+    KeyInAddress,
     /// Any key of an application of one of these kinds.
     Kinds(&'static [ApplicationKind]),
     /// All of these. The scoped ones are needed in the containers of the tokens concerned.
@@ -28,7 +30,7 @@ impl Needs {
     pub fn permissions(self) -> &'static [Permission] {
         match self {
             Self::Permissions(needed) => needed,
-            Self::Nothing | Self::Key | Self::Kinds(_) => &[],
+            Self::Nothing | Self::Key | Self::KeyInAddress | Self::Kinds(_) => &[],
         }
     }
 }
@@ -38,6 +40,7 @@ impl fmt::Display for Needs {
         match self {
             Self::Nothing => f.write_str("nothing"),
             Self::Key => f.write_str("any key"),
+            Self::KeyInAddress => f.write_str("a public key in the address, as `apiKey`"),
             Self::Kinds(kinds) => {
                 let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
                 write!(f, "a key of a {} application", names.join(" or "))
@@ -105,10 +108,10 @@ doors! {
     POST "/3ds/sessions/{id}/method-notification" Nothing;
     GET "/3ds/sessions/{id}/challenge-notification" Nothing;
     POST "/3ds/sessions/{id}/challenge-notification" Nothing;
-    GET "/3ds/redirect/{id}" Nothing;
-    POST "/3ds/redirect/{id}/device" Nothing;
-    POST "/3ds/redirect/{id}/authenticate" Nothing;
-    POST "/3ds/redirect/{id}/finish" Nothing;
+    GET "/3ds/redirect/{id}" KeyInAddress;
+    POST "/3ds/redirect/{id}/device" KeyInAddress;
+    POST "/3ds/redirect/{id}/authenticate" KeyInAddress;
+    POST "/3ds/redirect/{id}/finish" KeyInAddress;
 
     POST "/applications" Permissions(&[ApplicationCreate]);
     GET "/applications" Permissions(&[ApplicationRead]);

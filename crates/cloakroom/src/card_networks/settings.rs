@@ -187,6 +187,9 @@ fn vendor(text: &VendorText, settings: &config::Threeds) -> Result<Vendor, Strin
 mod tests {
     use super::*;
 
+    const DIRECTORY: &str = "[[directory]]\nnetwork = \"visa\"\nurls = [\"https://v\"]\n\
+                             cert_file = \"/none\"\nkey_file = \"/none\"\nca_file = \"/none\"";
+
     #[test]
     fn what_is_wrong_in_the_file_is_told() {
         let cases = [
@@ -199,9 +202,9 @@ mod tests {
                 "[[vendor]]\nurl = \"https://v\"\napi_key_file = \"/none\"\nca_file = \"/none\"",
                 "vendor: cannot read /none",
             ),
+            (DIRECTORY, "directory of visa: needs `senders`"),
             (
-                "[[directory]]\nnetwork = \"visa\"\nurls = [\"https://v\"]\ncert_file = \"/none\"\n\
-                 key_file = \"/none\"\nca_file = \"/none\"",
+                &format!("{DIRECTORY}\ntenants = \"test\""),
                 "directory of visa: cannot read certificates from /none",
             ),
         ];

@@ -32,7 +32,7 @@ pub use self::late::{settle_late, sweep};
 pub use self::receive::receive;
 pub use self::results::router as results_router;
 pub use self::session::{CardReference, Device, Facts, Hosted, MethodCompletion, Session};
-pub use self::state::{Event, STEPS, State, diagram};
+pub use self::state::{Event, STEPS, State, reference};
 pub(crate) use self::store::STATEMENTS;
 pub(crate) use self::view::method_url;
 pub(crate) use self::visit::{

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::threeds_requests as requests;
+
 /// Lists every state once: variant, number in the table, name, and what it means.
 macro_rules! states {
     ($($variant:ident $number:literal $name:literal $meaning:literal;)+) => {
@@ -112,8 +114,51 @@ impl State {
     }
 }
 
+const OPENING: &str = "# 3-D Secure sessions
+
+A session carries one card through the authentication of its issuer:
+`POST /3ds/sessions`, then `POST /3ds/sessions/{id}/authenticate`, and, if the answer says `challenge` or
+`decoupled_challenge`, `GET /3ds/sessions/{id}/challenge-result` once the cardholder has been asked.
+[threeds-browser.md](threeds-browser.md) is about the cardholder's browser,
+[../operate/threeds.md](../operate/threeds.md) about connecting card networks.
+
+This page is written by `cargo xtask generate` from the tables that the code goes by.
+
+## States
+
+The interface shows no state; `authentication_status` says what merchants need. These are the steps that exist. What is
+not drawn here is refused, and two steps at the same moment are one after the other.
+
+";
+
+const ERRORS: &str = "
+## When the network cannot help
+
+An authentication that fails is a success of the call: 200, and `authentication_status` says `failed` or `rejected`.
+When the card's network, its issuer or the 3DS Server could not do their part, the answer is 424, with `error` in it:
+
+| `service_status` | means | then |
+| --- | --- | --- |
+| 400 | the network does not take the request | mend it and authenticate again |
+| 403 | the network does not know merchant or acquirer | check `mid` and `acquirer_bin` |
+| 404 | no network knows the card; or there is no result yet | use another card; or ask later |
+| 500 | card ranges are not known yet, or make no sense | try again |
+| 502, 504 | nobody knows what became of the request | create a new session |
+
+## What is asked for
+
+The body of `authenticate`, field by field. What is missing or wrong is answered with 400, by the path of the field,
+before any network sees it.
+
+";
+
+/// The page about sessions: states, failures, and the rules of a request.
+pub fn reference() -> String {
+    [OPENING, &diagram(), ERRORS, &requests::document()].concat()
+}
+
 /// The states and steps as a drawing, for the documentation.
-pub fn diagram() -> String {
+fn diagram() -> String {
     let mut text = "```mermaid\nstateDiagram-v2\n    [*] --> created\n".to_owned();
     for (from, event, to) in STEPS {
         // Writing to a string cannot fail.

@@ -120,7 +120,7 @@ mod tests {
                 "123456789112345",
             ),
             (Network::Discover, "client-1_Shoes", "Shoes"),
-            (Network::Jcb, "444500MCT12345678911234", "123456789112345"),
+            (Network::Jcb, "444500MCT123456789112345", "123456789112345"),
             (Network::UnionPay, "123456789112345", "Shoes"),
             (Network::CartesBancaires, "12345678901234", "Shoes"),
         ];

@@ -299,6 +299,7 @@ async fn quotas_are_the_deployments_unless_a_tenant_has_its_own() {
         "cvc_retention": 1_800,
         "token_intent_retention": 3_600,
         "card_velocity_limit": 50,
+        "threeds": false,
         "color": "red",
     });
     let changed = client.put(QUOTAS, own).await;
@@ -319,7 +320,8 @@ async fn quotas_are_the_deployments_unless_a_tenant_has_its_own() {
       "detokenize_limit": 5,
       "cvc_retention": 3600,
       "token_intent_retention": 86400,
-      "card_velocity_limit": 10
+      "card_velocity_limit": 10,
+      "threeds": true
     }
     "#);
     insta::assert_snapshot!(changed.told(&[]), @r#"
@@ -330,7 +332,8 @@ async fn quotas_are_the_deployments_unless_a_tenant_has_its_own() {
       "detokenize_limit": 30,
       "cvc_retention": 1800,
       "token_intent_retention": 3600,
-      "card_velocity_limit": 50
+      "card_velocity_limit": 50,
+      "threeds": false
     }
     "#);
     assert_eq!(kept.body, changed.body);
@@ -359,6 +362,7 @@ async fn quotas_out_of_range_are_refused_together() {
                 "cvc_retention": "1h",
                 "token_intent_retention": 172_801,
                 "card_velocity_limit": 0,
+                "threeds": "yes",
             }),
         )
         .await;

@@ -14,9 +14,10 @@ use crate::{process, workspace};
 use coverage::Coverage;
 
 /// What is generated from the code: the file, and the words after `cloakroom` that print it.
-const GENERATED: [(&str, &[&str]); 3] = [
+const GENERATED: [(&str, &[&str]); 4] = [
     ("docs/api/openapi.json", &["openapi"]),
     ("docs/api/permissions.md", &["permissions"]),
+    ("docs/api/threeds.md", &["threeds-rules"]),
     ("docs/operate/configuration.md", &["config", "reference"]),
 ];
 /// Generated from the rules beside it and the tests that name them.

@@ -167,6 +167,7 @@ fn configuration(folder: &TempDir, database: &TestDatabase) -> Config {
     config.root_key.file = Some(folder.path().join("root.key"));
     // Most tests ask for more than a test tenant may; those about limits switch them on.
     config.limits.enabled = false;
+    config.quotas.threeds = true;
     config
 }
 
