@@ -263,10 +263,11 @@ for (const windowSize of ["01", "02", "03", "04", "05"]) {
       await startPaying(page, shop, CHALLENGE, { challenge: { windowSize } });
       await issuer(page).locator("#code").waitFor();
       await picture(page, `challenge in size ${windowSize}`);
-      const { x, width } = await issuer(page).locator("#code").boundingBox();
+      const { x, y, width, height } = await issuer(page).locator("#code").boundingBox();
       const frame = await page.locator("#challengeIframe").boundingBox();
-      // All of what has to be filled in is seen, without moving to the side.
+      // All of what has to be filled in is seen without moving anything.
       assert.ok(x >= frame.x && x + width <= frame.x + frame.width);
+      assert.ok(y >= frame.y && y + height <= frame.y + frame.height);
       await enter(issuer(page), RIGHT);
       const told = await outcome(page, `challenge done in size ${windowSize}`);
 
