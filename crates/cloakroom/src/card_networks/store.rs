@@ -19,7 +19,7 @@ statements! {
     CLAIM: "card_networks::claim" =
         "insert into card_range_table
             (directory, version, ranges, digest, refreshed_at, asked_at)
-        values ($1, 0, '', '', now(), now() - make_interval(secs => $2 - $3))
+        values ($1, 0, '', '', now(), now() - make_interval(secs => $2::float8 - $3::float8))
         on conflict (directory) do update
         set asked_at = excluded.asked_at
         where card_range_table.asked_at <= now() - make_interval(secs => $2)
