@@ -3,7 +3,8 @@
 use std::ops::Deref;
 
 use cloakroom_crypto::PolicyDigest;
-use cloakroom_emv3ds::{ARes, RReq, Version};
+use cloakroom_emv3ds::codes::TransStatus;
+use cloakroom_emv3ds::{ARes, Confidential, RReq, Version};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -214,9 +215,33 @@ impl Session {
 
     /// Whether the challenge has happened or happens in the cardholder's browser or app.
     pub fn is_challenged(&self) -> bool {
-        use cloakroom_emv3ds::codes::TransStatus;
         let answer = self.facts.answer.as_ref();
         answer.is_some_and(|answer| answer.trans_status == Some(TransStatus::Challenge))
+    }
+}
+
+impl Session {
+    /// The outcome as it stands: the result of a challenge over the first answer.
+    pub fn status(&self) -> Option<TransStatus> {
+        let facts = &self.facts;
+        match (&facts.result, facts.ran_out, &facts.answer) {
+            (Some(result), _, _) => result.trans_status,
+            (None, true, _) => Some(TransStatus::Failed),
+            (None, false, answer) => answer.as_ref().and_then(|answer| answer.trans_status),
+        }
+    }
+
+    /// What proves the authentication, if there is such a thing.
+    pub fn authentication_value(&self) -> Option<&str> {
+        let facts = &self.facts;
+        let value = match (&facts.result, &facts.answer) {
+            (Some(result), _) => result.authentication_value.as_ref(),
+            (None, _) if facts.ran_out => None,
+            (None, answer) => answer
+                .as_ref()
+                .and_then(|one| one.authentication_value.as_ref()),
+        };
+        value.map(Confidential::expose)
     }
 }
 

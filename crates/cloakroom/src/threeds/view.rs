@@ -1,10 +1,10 @@
 //! What callers see of a session.
 
+use cloakroom_emv3ds::MessageExtension;
 use cloakroom_emv3ds::codes::{
     AcsInformation, ChallengeCancel, ChallengePreference, ChallengeType, ListStatus,
     ListStatusSource, TransStatus, reason_name,
 };
-use cloakroom_emv3ds::{Confidential, MessageExtension};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -345,31 +345,6 @@ impl VersionBody {
             available_version: spoken.clone(),
             available_versions: spoken,
         }
-    }
-}
-
-impl Session {
-    /// The outcome as it stands: the result of a challenge over the first answer.
-    pub fn status(&self) -> Option<TransStatus> {
-        let facts = &self.facts;
-        match (&facts.result, facts.ran_out, &facts.answer) {
-            (Some(result), _, _) => result.trans_status,
-            (None, true, _) => Some(TransStatus::Failed),
-            (None, false, answer) => answer.as_ref().and_then(|answer| answer.trans_status),
-        }
-    }
-
-    /// What proves the authentication, if there is such a thing.
-    pub fn authentication_value(&self) -> Option<&str> {
-        let facts = &self.facts;
-        let value = match (&facts.result, &facts.answer) {
-            (Some(result), _) => result.authentication_value.as_ref(),
-            (None, _) if facts.ran_out => None,
-            (None, answer) => answer
-                .as_ref()
-                .and_then(|one| one.authentication_value.as_ref()),
-        };
-        value.map(Confidential::expose)
     }
 }
 
