@@ -34,6 +34,7 @@ mod sessions;
 mod storage;
 mod support;
 mod tenants;
+mod threeds;
 mod tokens;
 mod updates;
 mod velocity;

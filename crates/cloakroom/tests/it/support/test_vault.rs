@@ -137,9 +137,11 @@ impl TestVault {
         self.client(&tenant, everything(Transform::Reveal)).await
     }
 
-    /// Another node of the same vault, with the same configuration.
+    /// Another node of the same vault, with the same configuration, on a port of its own.
     pub(crate) async fn second_node(&self) -> Self {
-        let vault = Vault::open(self.vault.config.clone()).await.unwrap();
+        let mut config = self.vault.config.clone();
+        config.http.listen.set_port(0);
+        let vault = Vault::open(config).await.unwrap();
         let (base_url, serving) = serve(&vault).await;
         Self {
             vault,
