@@ -226,7 +226,7 @@ async fn a_decoupled_authentication_is_approved_denied_or_runs_out() {
         threeds::settle_late(&checkout.vault.vault).await.unwrap(),
         0
     );
-    let node = later(&checkout, "89 seconds").await;
+    let node = later(&checkout, "75 seconds").await;
     assert_eq!(threeds::settle_late(&node.vault).await.unwrap(), 0);
     let node = later(&checkout, "95 seconds").await;
     assert_eq!(threeds::settle_late(&node.vault).await.unwrap(), 1);
