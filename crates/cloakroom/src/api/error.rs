@@ -39,7 +39,7 @@ pub struct Problem {
     /// On 424: who could not be asked, and what came back.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Object>)]
-    error: Option<Value>,
+    error: Option<Box<Value>>,
 }
 
 /// A failure on its way to the client.
@@ -174,7 +174,7 @@ impl ApiError {
         let status = StatusCode::FAILED_DEPENDENCY;
         let mut failed = Self::new(status, "failed_dependency", detail);
         failed.problem.title = title.into();
-        failed.problem.error = Some(error);
+        failed.problem.error = Some(Box::new(error));
         failed
     }
 

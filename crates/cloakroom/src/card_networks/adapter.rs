@@ -17,7 +17,7 @@ pub enum Adapter {
     /// The networks themselves.
     Directories(Vec<Directory>),
     /// A certified 3DS Server of somebody else.
-    Vendor(Vendor),
+    Vendor(Box<Vendor>),
 }
 
 /// What is known of a card before anything is authenticated.

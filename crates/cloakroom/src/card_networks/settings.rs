@@ -121,7 +121,7 @@ fn adapter(
         (None, _, false) => Ok(Some(Arc::new(Adapter::Directories(directories)))),
         (Some(text), None, true) => {
             let vendor = vendor(text, settings).map_err(|reason| format!("vendor: {reason}"))?;
-            Ok(Some(Arc::new(Adapter::Vendor(vendor))))
+            Ok(Some(Arc::new(Adapter::Vendor(Box::new(vendor)))))
         }
         (Some(_), _, _) => {
             Err("tenants of a kind have either one vendor or directory servers".to_owned())

@@ -223,8 +223,8 @@ async fn begin(
 ) -> Result<(Session, Plan, AReq), Error> {
     for _ in 0..ATTEMPTS {
         let now = vault.audit.now().await?;
-        let plan = plan(vault, &session, body, now)?;
         let mut next = session.step(Event::Asked).map_err(|_| refused(&session))?;
+        let plan = plan(vault, &session, body, now)?;
         let request = request(vault, &session, body, &plan, card)?;
         next.facts.asked = Some(plan.asked.clone());
         if let Some(Value::Object(metadata)) = body.get("metadata") {

@@ -177,13 +177,14 @@ fn check(new: NewSession, asker: Asker) -> (Checked, Vec<Broken>) {
         }
         is_known
     });
+    let is_hosted = new.authentication_request.is_some() || new.callback_urls.is_some();
     checked.hosted = hosted(new.authentication_request, new.callback_urls, &mut broken);
     if checked.hosted.is_some() && checked.device == Some(Device::App) {
         let rule = "must be browser when callback_urls are given";
         broken.push(Broken::new("device", rule));
     }
     let mut info = new.device_info;
-    if checked.device == Some(Device::Browser) && (info.is_some() || checked.hosted.is_none()) {
+    if checked.device == Some(Device::Browser) && (info.is_some() || !is_hosted) {
         let mut browser = info.unwrap_or_default();
         browser.complete(asker.address, asker.accept.as_deref());
         browser.accept_language = asker.accept_language;

@@ -189,6 +189,7 @@ fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_default().to_owned()
 }
 
+/// Covers 24.2, 24.4, 24.8, 24.11.
 #[tokio::test]
 async fn every_test_card_ends_as_documented() {
     let checkout = Checkout::start().await;
@@ -223,6 +224,8 @@ fn told(course: &Course) -> String {
     parts.join("; ")
 }
 
+/// Covers 24.2.
+///
 /// A card of two brands goes to the one that the merchant names, and to no other one.
 #[tokio::test]
 async fn a_card_of_two_brands_goes_to_the_one_that_is_named() {

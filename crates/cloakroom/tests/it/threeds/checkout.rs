@@ -1,13 +1,14 @@
 //! A shop at a vault that asks simulated card networks, and a cardholder with a browser.
 
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::time::Duration;
 
 use cloakroom::access::{ApplicationKind, Permission, Tenant};
 use cloakroom::config::Config;
 use cloakroom::server::Server;
 use cloakroom::{card_networks, threeds};
-use cloakroom_threeds_simulator::{NETWORKS, Options, Simulator};
+use cloakroom_threeds_simulator::{NETWORKS, Options, Simulator, VENDOR_API_KEY};
 use http::StatusCode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -47,6 +48,8 @@ pub(super) struct Plan {
     /// How long a simulated cardholder takes for a decoupled authentication.
     pub(super) decoupled_delay: Option<Duration>,
     pub(super) max_connections: Option<usize>,
+    /// Whether a vendor is asked, and no directory server.
+    pub(super) by_vendor: bool,
 }
 
 impl Checkout {
@@ -66,7 +69,11 @@ impl Checkout {
         });
         let simulator = simulator.await.unwrap();
         let networks_file = folder.path().join("networks.toml");
-        std::fs::write(&networks_file, networks(&simulator, plan.senders)).unwrap();
+        let networks = match plan.by_vendor {
+            true => vendor(&simulator, folder.path()),
+            false => networks(&simulator, plan.senders),
+        };
+        std::fs::write(&networks_file, networks).unwrap();
         let certificates = simulator.certificates();
         let browser = Caller::new(&certificates.ca(), None);
         let pair = (
@@ -87,10 +94,12 @@ impl Checkout {
             config.database.write_deadline = minute;
             let settings = &mut config.threeds;
             settings.networks_file = Some(networks_file);
-            settings.results_listen = Some(results);
-            settings.results_url = Some(format!("https://{results}").parse().unwrap());
-            settings.results_cert_file = Some(certificates.server_certificate());
-            settings.results_key_file = Some(certificates.server_key());
+            if !plan.by_vendor {
+                settings.results_listen = Some(results);
+                settings.results_url = Some(format!("https://{results}").parse().unwrap());
+                settings.results_cert_file = Some(certificates.server_certificate());
+                settings.results_key_file = Some(certificates.server_key());
+            }
             if let Some(versions) = plan.versions {
                 settings.versions = versions_of(versions);
             }
@@ -355,7 +364,11 @@ async fn listen_for_results(vault: &TestVault) -> JoinHandle<()> {
     let (config, networks) = (&vault.vault.config, &vault.vault.card_networks);
     let server = Server::bind_results(config, networks).await.unwrap();
     let app = threeds::results_router(vault.vault.clone());
-    tokio::spawn(server.unwrap().run(app, std::future::pending()))
+    tokio::spawn(async {
+        if let Some(server) = server {
+            server.run(app, std::future::pending()).await;
+        }
+    })
 }
 
 fn any_port() -> SocketAddr {
@@ -366,6 +379,18 @@ fn any_port() -> SocketAddr {
 fn free_port() -> SocketAddr {
     let listener = TcpListener::bind(any_port()).unwrap();
     listener.local_addr().unwrap()
+}
+
+/// The simulator as a vendor, who has a key for us and knows all networks.
+fn vendor(simulator: &Simulator, folder: &Path) -> String {
+    let key_file = folder.join("vendor.key");
+    std::fs::write(&key_file, VENDOR_API_KEY).unwrap();
+    format!(
+        "[[vendor]]\ntenants = \"test\"\nurl = \"{}/vendor\"\napi_key_file = {key_file:?}\n\
+         ca_file = {:?}\n",
+        simulator.acs_url(),
+        simulator.certificates().ca(),
+    )
 }
 
 fn networks(simulator: &Simulator, senders: &[&str]) -> String {

@@ -39,6 +39,7 @@ async fn wait_for_result(checkout: &Checkout, id: &str) -> Value {
     panic!("no result of {id}");
 }
 
+/// Covers 24.1, 24.13.
 #[tokio::test]
 async fn a_session_ends_with_its_card_or_after_an_hour() {
     let checkout = Checkout::start().await;
@@ -108,6 +109,7 @@ async fn a_session_ends_with_its_card_or_after_an_hour() {
     assert_eq!(checkout.read(kept).await.status, StatusCode::OK);
 }
 
+/// Covers 24.3.
 #[tokio::test]
 async fn an_app_tells_its_session_of_itself_and_no_other_application_does() {
     let checkout = Checkout::start().await;
@@ -159,6 +161,7 @@ async fn an_app_tells_its_session_of_itself_and_no_other_application_does() {
     );
 }
 
+/// Covers 24.14.
 #[tokio::test]
 async fn tenants_without_the_quota_are_refused_everywhere() {
     let change = |config: &mut cloakroom::config::Config| config.quotas.threeds = false;
@@ -187,6 +190,7 @@ async fn tenants_without_the_quota_are_refused_everywhere() {
     }
 }
 
+/// Covers 24.12, 24.16.
 #[tokio::test]
 async fn a_decoupled_authentication_is_approved_denied_or_runs_out() {
     let checkout = Checkout::start().await;
@@ -245,6 +249,8 @@ async fn a_decoupled_authentication_is_approved_denied_or_runs_out() {
     assert!(recorded.contains(&"expire done".to_owned()), "{recorded:?}");
 }
 
+/// Covers 24.9.
+///
 /// A node that is killed while it waits leaves a session that nobody waits for for ever.
 #[tokio::test]
 async fn a_session_whose_node_was_killed_is_given_up() {

@@ -4,7 +4,9 @@
 mod caller;
 mod cards;
 mod checkout;
+mod creating;
 mod fields;
+mod hosted;
 mod lifetimes;
 mod page;
 mod purposes;
@@ -13,3 +15,4 @@ mod requests;
 mod results;
 mod secrets;
 mod trouble;
+mod vendor;

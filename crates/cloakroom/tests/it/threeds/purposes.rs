@@ -52,6 +52,8 @@ async fn session(checkout: &Checkout, channel: Channel, number: &str) -> String 
     }
 }
 
+/// Covers 24.6.
+///
 /// Every purpose, category and channel: allowed ones pass the checks of the network, others are refused
 /// by name.
 #[tokio::test]
@@ -96,6 +98,8 @@ async fn purposes_are_allowed_by_who_asks() {
     }
 }
 
+/// Covers 24.15.
+///
 /// The oldest version knows no payment without the cardholder, and few purposes.
 #[tokio::test]
 async fn the_oldest_version_refuses_what_a_merchant_cannot_do_in_it() {

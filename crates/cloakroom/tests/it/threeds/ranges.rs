@@ -135,6 +135,8 @@ async fn a_restart_keeps_the_ranges_while_the_network_is_away() {
     assert_eq!(answer.body["error"]["service_status"], "502");
 }
 
+/// Covers 24.15.
+///
 /// Which version is spoken, by what the vault and the issuer can.
 #[tokio::test]
 async fn the_newest_common_version_is_spoken() {

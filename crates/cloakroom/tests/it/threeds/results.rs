@@ -68,6 +68,8 @@ async fn a_network_is_told_whether_the_issuer_saw_the_browser() {
     }
 }
 
+/// Covers 24.10.
+///
 /// Whichever comes first, result or browser: both arrive, and the result is the network's.
 #[tokio::test]
 async fn a_result_counts_before_and_after_the_browser_is_back() {
@@ -201,6 +203,8 @@ async fn a_result_must_belong_to_what_was_answered() {
     assert_eq!(result.body["authentication_status"], "successful");
 }
 
+/// Covers 24.10, 24.11.
+///
 /// What passes through the browser proves nothing.
 #[tokio::test]
 async fn a_forged_return_changes_nothing() {
@@ -231,6 +235,7 @@ async fn a_forged_return_changes_nothing() {
     has_no_result(&checkout, &other).await;
 }
 
+/// Covers 24.10.
 #[tokio::test]
 async fn results_are_told_with_a_certificate_of_the_network_only() {
     let checkout = Checkout::start().await;

@@ -42,6 +42,7 @@ async fn meet(checkout: &Checkout, what: &str, request: Value, status: &str) {
     }
 }
 
+/// Covers 24.9.
 #[tokio::test]
 async fn each_error_of_the_protocol_has_its_status() {
     let checkout = Checkout::start().await;
@@ -74,6 +75,7 @@ async fn each_error_of_the_protocol_has_its_status() {
     meet(&checkout, "unknown merchant", unknown, "403").await;
 }
 
+/// Covers 24.9.
 #[tokio::test]
 async fn a_network_that_is_slow_broken_or_gone_is_told_of() {
     let mut checkout = Checkout::start_with(Plan {
