@@ -30,9 +30,7 @@ async fn nonce(checkout: &Checkout, path: &str) -> String {
         .client_with(None)
         .request(http::Method::GET, path);
     let page = request.send().await.unwrap().text().await.unwrap();
-    let (_, rest) = page
-        .split_once("\"nonce\":\"")
-        .expect("a page with a nonce");
+    let (_, rest) = page.split_once("\"nonce\":\"").unwrap();
     rest.split_once('"').unwrap().0.to_owned()
 }
 
