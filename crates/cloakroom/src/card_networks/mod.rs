@@ -1,8 +1,8 @@
 //! The other parties of 3-D Secure: card networks with their directory servers, or a vendor in front of
 //! them.
 //!
-//! One seam, [`Adapter`], answers three questions about a card: which networks know it ([`look_up`]),
-//! what the issuer says to an authentication ([`authenticate`]), and what became of a challenge
+//! One seam, [`Adapter`], answers three questions about a card: which networks know it ([`Adapter::look_up`]),
+//! what the issuer says to an authentication ([`Adapter::authenticate`]), and what became of a challenge
 //! ([`Adapter::result`]; directory servers tell that by themselves). What goes wrong out there is a
 //! [`Trouble`], told to the caller as it was met.
 
