@@ -31,6 +31,8 @@ def before_add_examples(context, examples):
             case.path_parameters = {"id": dictionary.SEEDED["applications"][0]}
         elif label == "POST /enrichments/bank-account-verify":
             case.body = {**case.body, "token_id": dictionary.ACCOUNT}
+        elif label == "POST /3ds/sessions":
+            case.body = {"type": "merchant", "token_id": dictionary.CARD}
         elif label == "POST /tokens" and case.body.get("token_intent_id"):
             case.body = {**case.body, "token_intent_id": dictionary.SEEDED["intents"].pop()}
 

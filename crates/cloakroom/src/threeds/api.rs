@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::view::{AuthenticationBody, CreatedBody, SessionBody};
+use super::view::{AuthenticationBody, CreatedThreedsBody, ThreedsSessionBody};
 use super::{Asker, CallbackUrls, Error, NewSession, Session};
 use crate::access::{ApplicationKind, Permission};
 use crate::api::{Answer, ApiError, BaseUrl, JsonBody, PathId, Problem};
@@ -41,13 +41,13 @@ pub fn routes() -> OpenApiRouter<Vault> {
     post,
     path = "/3ds/sessions",
     tag = "3-D Secure",
-    request_body(content = NewSessionBody, examples(
+    request_body(content = NewThreedsBody, examples(
         ("merchant" = (summary = "A payment without the cardholder", value = json!({
-            "type": "merchant", "token_id": "9a420b15-ddfe-4793-9466-48f53520e47c"
+            "type": "merchant", "token_id": "9a9a8a4c-5d3e-4b2f-8c1d-0e7f6a5b4c3d"
         }))),
     )),
     responses(
-        (status = 201, description = "The session exists and is durable.", body = CreatedBody<'_>,
+        (status = 201, description = "The session exists and is durable.", body = CreatedThreedsBody<'_>,
          headers(("Location" = String, description = "Where the session is."))),
         (status = 400, description = "An attribute breaks a rule.", body = Problem),
         (status = 401, description = "No valid key.", body = Problem),
@@ -72,7 +72,7 @@ async fn create_threeds_session(
     // Before the body is looked at: a key without the permission learns nothing from the answer.
     caller.require_plain(Permission::ThreedsSessionCreate)?;
     let body = body?;
-    let body: NewSessionBody = body.read()?;
+    let body: NewThreedsBody = body.read()?;
     let text = |name| headers.get(name)?.to_str().ok().map(str::to_owned);
     let asker = Asker {
         address: caller.origin.map(|address| address.to_string()),
@@ -85,7 +85,10 @@ async fn create_threeds_session(
     };
     let reply = Reply::to(&caller, |created: &Session| {
         let location = format!("{base_url}/3ds/sessions/{}", created.id);
-        Answer::created(location, &CreatedBody::new(&vault.config, created, key))
+        Answer::created(
+            location,
+            &CreatedThreedsBody::new(&vault.config, created, key),
+        )
     });
     let created = threeds::create(&vault, &caller, body.into(), asker, &reply).await?;
     reply.answer(&created)
@@ -102,7 +105,7 @@ async fn create_threeds_session(
     params(("id" = String, Path, description = "The session's id.")),
     request_body = DeviceBody,
     responses(
-        (status = 200, description = "The session knows the app.", body = CreatedBody<'_>),
+        (status = 200, description = "The session knows the app.", body = CreatedThreedsBody<'_>),
         (status = 400, description = "An attribute breaks a rule.", body = Problem),
         (status = 401, description = "No valid key.", body = Problem),
         (status = 403, description = "The key lacks the permission, or the tenant 3-D Secure.",
@@ -126,7 +129,7 @@ async fn describe_threeds_session(
     let body = body?;
     let body: DeviceBody = body.read()?;
     let reply = Reply::to(&caller, |session: &Session| {
-        Answer::ok(&CreatedBody::new(&vault.config, session, None))
+        Answer::ok(&CreatedThreedsBody::new(&vault.config, session, None))
     });
     let session = threeds::describe(&vault, &caller, &id, body.device_info, &reply).await?;
     reply.answer(&session)
@@ -141,7 +144,7 @@ async fn describe_threeds_session(
     tag = "3-D Secure",
     params(("id" = String, Path, description = "The session's id.")),
     responses(
-        (status = 200, description = "The session.", body = SessionBody<'_>),
+        (status = 200, description = "The session.", body = ThreedsSessionBody<'_>),
         (status = 401, description = "No valid key.", body = Problem),
         (status = 403, description = "The key lacks the permission, or the tenant 3-D Secure.",
          body = Problem),
@@ -155,7 +158,7 @@ async fn find_threeds_session(
     PathId(id): PathId,
 ) -> Result<Answer, ApiError> {
     let session = threeds::find(&vault, &caller, &id).await?;
-    Answer::ok(&SessionBody::new(&vault.config, &session))
+    Answer::ok(&ThreedsSessionBody::new(&vault.config, &session))
 }
 
 /// Authenticate a 3DS session.
@@ -233,7 +236,7 @@ fn answer_authentication(session: &Session) -> Result<Answer, ApiError> {
 
 /// A session to create.
 #[derive(Deserialize, ToSchema)]
-struct NewSessionBody {
+struct NewThreedsBody {
     /// A token that holds a card number. One of `token_id` and `token_intent_id` is needed.
     token_id: Option<String>,
     token_intent_id: Option<String>,
@@ -257,8 +260,8 @@ struct NewSessionBody {
     metadata: Option<Map<String, Value>>,
 }
 
-impl From<NewSessionBody> for NewSession {
-    fn from(body: NewSessionBody) -> Self {
+impl From<NewThreedsBody> for NewSession {
+    fn from(body: NewThreedsBody) -> Self {
         Self {
             token_id: body.token_id,
             token_intent_id: body.token_intent_id,

@@ -21,7 +21,7 @@ const DECOUPLED_TIMEOUT: &str = "24";
 
 /// A session that was just created or described.
 #[derive(Serialize, ToSchema)]
-pub(super) struct CreatedBody<'a> {
+pub(super) struct CreatedThreedsBody<'a> {
     id: Uuid,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -50,7 +50,7 @@ pub(super) struct CreatedBody<'a> {
 
 /// A session.
 #[derive(Serialize, ToSchema)]
-pub(super) struct SessionBody<'a> {
+pub(super) struct ThreedsSessionBody<'a> {
     id: Uuid,
     tenant_id: Uuid,
     #[serde(rename = "type")]
@@ -226,7 +226,7 @@ impl<'a> CardBody<'a> {
     }
 }
 
-impl<'a> CreatedBody<'a> {
+impl<'a> CreatedThreedsBody<'a> {
     /// `public_key` is the key that created the session, if a browser may know it.
     pub(super) fn new(config: &Config, session: &'a Session, public_key: Option<&str>) -> Self {
         let facts = &session.facts;
@@ -282,7 +282,7 @@ fn spoken(config: &Config, offer: Option<&Offer>) -> Vec<String> {
     common.iter().map(ToString::to_string).collect()
 }
 
-impl<'a> SessionBody<'a> {
+impl<'a> ThreedsSessionBody<'a> {
     pub(super) fn new(config: &Config, session: &'a Session) -> Self {
         let facts = &session.facts;
         let asked = facts.asked.as_ref();

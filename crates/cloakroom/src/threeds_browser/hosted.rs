@@ -86,7 +86,7 @@ pub(super) async fn show(
 
 /// What the page sends: its nonce, and in one call what it knows of the browser.
 #[derive(Deserialize, ToSchema)]
-struct PageBody {
+struct HostedBody {
     #[schema(required)]
     nonce: Option<String>,
     device_info: Option<DeviceInfo>,
@@ -101,7 +101,7 @@ struct PageBody {
         ("id" = String, Path, description = "The session's id."),
         ("apiKey" = String, Query, description = "A public key of the tenant."),
     ),
-    request_body = PageBody,
+    request_body = HostedBody,
     responses(
         (status = 200, description = "Where the issuer wants to see the browser, if it does."),
         (status = 400, description = "An attribute breaks a rule.", body = Problem),
@@ -165,7 +165,7 @@ fn method(vault: &Vault, session: &Session) -> serde_json::Value {
         ("id" = String, Path, description = "The session's id."),
         ("apiKey" = String, Query, description = "A public key of the tenant."),
     ),
-    request_body = PageBody,
+    request_body = HostedBody,
     responses(
         (status = 200, description = "The status, and how to challenge if that is it."),
         (status = 400, description = "An attribute breaks a rule.", body = Problem),
@@ -225,7 +225,7 @@ fn challenge(session: &Session) -> Option<(String, String)> {
         ("id" = String, Path, description = "The session's id."),
         ("apiKey" = String, Query, description = "A public key of the tenant."),
     ),
-    request_body = PageBody,
+    request_body = HostedBody,
     responses(
         (status = 200, description = "Where the merchant wants the browser."),
         (status = 400, description = "An attribute breaks a rule.", body = Problem),
@@ -274,7 +274,7 @@ async fn caller(vault: &Vault, request: Request) -> Result<Caller, ApiError> {
     Ok(caller)
 }
 
-fn read(received: Option<Extension<Arc<Received>>>) -> Result<PageBody, ApiError> {
+fn read(received: Option<Extension<Arc<Received>>>) -> Result<HostedBody, ApiError> {
     let received = received.map(|Extension(received)| received);
     let bytes = received.as_ref().and_then(|received| received.bytes());
     read_json(bytes.unwrap_or_default()).map_err(|broken| ApiError::all_invalid([broken]))
@@ -292,7 +292,7 @@ async fn open_for_page(
     vault: &Vault,
     caller: &Caller,
     id: &str,
-    body: &PageBody,
+    body: &HostedBody,
 ) -> Result<(Session, Hosted), ApiError> {
     let (session, hosted) = open(vault, caller, id).await?;
     let given = body.nonce.as_deref().unwrap_or_default();

@@ -77,6 +77,7 @@ impl Attempt {
             || attempt.is_about_people(chance, between)
             || attempt.is_about_keys(between)
             || attempt.is_about_enrichments(chance, between)
+            || attempt.is_about_threeds(chance, between)
             || attempt.is_about_nobody(between);
         assert!(is_known, "no call across tenants is known for {door}");
         attempt
@@ -407,6 +408,27 @@ impl Attempt {
             }
             ("GET", "/enrichments/card-details") => {
                 self.ask("?bin=424242", Expected::Status(StatusCode::OK));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Sessions of others are met where there are card networks, in the tests of 3-D Secure.
+    fn is_about_threeds(&mut self, chance: &mut Chance, between: Between<'_>) -> bool {
+        match self.route() {
+            ("POST", "/3ds/sessions") => {
+                let id = chance.pick(&between.owner.tokens).id.clone();
+                self.body = Some(json!({ "type": "merchant", "token_id": id }));
+                self.foreign.push(id);
+                self.expected = Expected::Unknown(StatusCode::BAD_REQUEST);
+            }
+            ("GET", "/3ds/sessions/{id}" | "/3ds/sessions/{id}/challenge-result") => {
+                self.name("{id}", &between.owner.intent.0);
+            }
+            ("PUT", "/3ds/sessions/{id}") | ("POST", "/3ds/sessions/{id}/authenticate") => {
+                self.name("{id}", &between.owner.intent.0);
+                self.body = Some(json!({}));
             }
             _ => return false,
         }

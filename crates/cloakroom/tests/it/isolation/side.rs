@@ -16,6 +16,13 @@ const INTENTS: [Permission; 3] = [
     Permission::TokenIntentDelete,
 ];
 
+const USES: [Permission; 4] = [
+    Permission::TokenUse,
+    Permission::ThreedsSessionCreate,
+    Permission::ThreedsSessionRead,
+    Permission::ThreedsSessionAuthenticate,
+];
+
 /// Something of everything that a tenant can have. A new kind of thing belongs here, in `traces` and in
 /// `seen`.
 pub(super) struct Side {
@@ -62,7 +69,7 @@ impl Side {
     pub(super) async fn new(vault: &TestVault, number: usize) -> Self {
         let tenant = vault.tenant().await;
         let private = Grants {
-            permissions: INTENTS.into_iter().chain([Permission::TokenUse]).collect(),
+            permissions: INTENTS.into_iter().chain(USES).collect(),
             ..everything(Transform::Reveal)
         };
         let private = vault

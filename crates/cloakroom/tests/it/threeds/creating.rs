@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::checkout::{Checkout, digits};
+use super::checkout::{Checkout, digits, id_of, merchant};
 use super::requests::{browser, payment};
 
 /// Covers 24.1, 24.3.
@@ -111,6 +111,37 @@ async fn what_the_caller_adds_is_given_back() {
     assert_eq!(created.body["metadata"], json!({"order": "7"}));
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
     assert_eq!(read["metadata"], json!({"order": "7", "try": "1"}));
+}
+
+/// I12: what is another tenant's does not exist.
+#[tokio::test]
+async fn sessions_and_cards_of_another_tenant_are_like_unknown_ones() {
+    let checkout = Checkout::start().await;
+    let token = checkout.token(&digits("0000")).await;
+    let session = checkout.created(&digits("0000")).await;
+    let stranger = merchant(&checkout.vault, &checkout.vault.tenant().await).await;
+    let unknown = "c06d0789-0a38-40be-b7cc-c28a718f76f1";
+    for tail in ["", "/challenge-result"] {
+        let path = |id: &str| format!("/3ds/sessions/{id}{tail}");
+        let foreign = stranger.get(&path(id_of(&session))).await;
+        assert_eq!(foreign.status, StatusCode::NOT_FOUND);
+        assert_eq!(foreign.bytes, stranger.get(&path(unknown)).await.bytes);
+    }
+    let path = |id: &str| format!("/3ds/sessions/{id}/authenticate");
+    let foreign = stranger.post(&path(id_of(&session)), payment()).await;
+    assert_eq!(foreign.status, StatusCode::NOT_FOUND);
+    assert_eq!(
+        foreign.bytes,
+        stranger.post(&path(unknown), payment()).await.bytes
+    );
+    let new = |id: &str| json!({"type": "merchant", "token_id": id});
+    let foreign = stranger.post("/3ds/sessions", new(&token)).await;
+    assert_eq!(foreign.status, StatusCode::BAD_REQUEST);
+    assert_eq!(
+        foreign.bytes,
+        stranger.post("/3ds/sessions", new(unknown)).await.bytes
+    );
+    assert_eq!(checkout.received("AReq").await, 0);
 }
 
 fn merged(mut into: Value, more: Value) -> Value {
