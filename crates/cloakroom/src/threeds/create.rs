@@ -163,7 +163,12 @@ fn check(new: NewSession, asker: Asker) -> (Checked, Vec<Broken>) {
         metadata: new.metadata,
         hosted: None,
     };
+    let is_hosted = new.authentication_request.is_some() || new.callback_urls.is_some();
     if kind == SessionKind::Merchant {
+        if is_hosted {
+            let rule = "are for sessions of a customer, who is sent there";
+            broken.push(Broken::new("callback_urls", rule));
+        }
         return (checked, broken);
     }
     checked.device = device(new.device.as_deref(), &mut broken);
@@ -177,7 +182,6 @@ fn check(new: NewSession, asker: Asker) -> (Checked, Vec<Broken>) {
         }
         is_known
     });
-    let is_hosted = new.authentication_request.is_some() || new.callback_urls.is_some();
     checked.hosted = hosted(new.authentication_request, new.callback_urls, &mut broken);
     if checked.hosted.is_some() && checked.device == Some(Device::App) {
         let rule = "must be browser when callback_urls are given";

@@ -42,6 +42,10 @@ async fn what_a_session_is_created_with_is_checked_by_name() {
             merchant(json!({"token_id": token, "metadata": {"card": "4242424242424242"}})),
             vec!["metadata"],
         ),
+        (
+            merchant(json!({"token_id": token, "callback_urls": {}})),
+            vec!["callback_urls"],
+        ),
         (json!({"token_id": token}), vec!["device"]),
         (
             json!({"token_id": token, "device": "phone"}),
