@@ -28,6 +28,7 @@ pub(crate) use expiry::RULE as EXPIRY_RULE;
 pub use merge_patch::merge_patch;
 pub use numbered_page::{NumberedPage, NumberedPageBody, page_size};
 pub use object::Object;
+pub(crate) use object::optional_object;
 pub use path::{PathId, PathIds, encode_segment};
 pub use query::Query;
 pub use timestamp::{format_at_offset, format_utc};

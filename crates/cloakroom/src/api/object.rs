@@ -30,6 +30,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
+/// An object, or nothing, for a member of a derived type: an array of its members is neither.
+pub(crate) fn optional_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let read: Option<Object<T>> = Option::deserialize(deserializer)?;
+    Ok(read.map(|Object(value)| value))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::value::RawValue;

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use super::view::{AuthenticationBody, CreatedThreedsBody, ThreedsSessionBody};
 use super::{Asker, CallbackUrls, Error, NewSession, Session};
 use crate::access::{ApplicationKind, Permission};
-use crate::api::{Answer, ApiError, BaseUrl, JsonBody, PathId, Problem};
+use crate::api::{Answer, ApiError, BaseUrl, JsonBody, PathId, Problem, optional_object};
 use crate::caller::Caller;
 use crate::idempotency::Reply;
 use crate::threeds;
@@ -249,12 +249,14 @@ struct NewThreedsBody {
     /// `browser` or `app`; needed for customers.
     device: Option<String>,
     /// What the device tells of itself; needed for browsers.
+    #[serde(default, deserialize_with = "optional_object")]
     device_info: Option<DeviceInfo>,
     /// `iframe` or `redirect`.
     web_challenge_mode: Option<String>,
     /// What the hosted page asks for, as for authenticating. With `callback_urls`.
     #[schema(value_type = Option<AuthenticateBody>)]
     authentication_request: Option<Map<String, Value>>,
+    #[serde(default, deserialize_with = "optional_object")]
     callback_urls: Option<CallbackUrls>,
     #[schema(value_type = Option<std::collections::BTreeMap<String, String>>)]
     metadata: Option<Map<String, Value>>,

@@ -12,7 +12,7 @@ use super::session::{CardReference, Device, Facts, Hosted, Session};
 use super::store::{self, Told};
 use super::{Error, require_offer};
 use crate::access::Permission;
-use crate::api::Broken;
+use crate::api::{Broken, optional_object};
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
 use crate::card_networks::{Found, Network, Offer, Party, Trouble};
@@ -51,6 +51,7 @@ pub struct CallbackUrls {
     pub success: Option<String>,
     #[schema(required)]
     pub failure: Option<String>,
+    #[serde(deserialize_with = "optional_object")]
     pub branding: Option<Branding>,
 }
 

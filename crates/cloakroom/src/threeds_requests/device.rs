@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use crate::api::Broken;
+use crate::api::{Broken, optional_object};
 
 const ACCEPT_MAX: usize = 2_048;
 const LANGUAGE_MAX: usize = 8;
@@ -55,7 +55,10 @@ pub struct DeviceInfo {
     pub sdk_max_timeout: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdk_reference_number: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "optional_object",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub sdk_render_options: Option<RenderOptions>,
     /// The languages that the browser asks for, which newer versions of the protocol want.
     #[serde(skip_serializing_if = "Option::is_none")]
