@@ -55,12 +55,12 @@ pub(crate) async fn ask(
 ) -> Result<Session, Error> {
     let card = card::open(vault, caller, &session.facts.card).await?;
     let card = card.ok_or(Error::NotFound)?;
-    let (session, plan, request) = begin(vault, caller, session, body, &card).await?;
+    let (session, network, request) = begin(vault, caller, session, body, &card).await?;
     drop(card);
 
     let adapter = vault.card_networks.of(session.facts.tenant_kind.into());
     let answer = match adapter {
-        Some(adapter) => adapter.authenticate(plan.asked.network, &request).await,
+        Some(adapter) => adapter.authenticate(network, &request).await,
         None => Err(Trouble::not_supported()),
     };
     match answer {
@@ -70,22 +70,19 @@ pub(crate) async fn ask(
 }
 
 /// What will be asked, worked out before anything is changed.
-struct Plan {
-    asked: Asked,
-    channel: DeviceChannel,
-}
-
 fn plan(
     vault: &Vault,
     session: &Session,
     body: &Map<String, Value>,
     now: Timestamp,
-) -> Result<Plan, Error> {
+) -> Result<Asked, Error> {
     let facts = &session.facts;
     let mut broken = requests::check(facts.kind, body);
     let network = named_network(session, body, &mut broken);
-    let channel = session.channel();
-    match (channel, facts.device_info.clone().unwrap_or_default()) {
+    match (
+        session.channel(),
+        facts.device_info.clone().unwrap_or_default(),
+    ) {
         (DeviceChannel::ThreeRi, _) => {}
         (DeviceChannel::App, device) => broken.extend(device.check_app()),
         (DeviceChannel::Browser, device) => broken.extend(device.check_browser()),
@@ -118,16 +115,13 @@ fn plan(
     let decoupled = body
         .get("decoupled_challenge_max_time")
         .and_then(Value::as_u64);
-    Ok(Plan {
-        asked: Asked {
-            network: offer.network,
-            version,
-            is_payment,
-            challenge_preference: text("challenge_preference").map(str::to_owned),
-            method_completion: completion(session, offer, version),
-            decoupled_minutes: decoupled.and_then(|minutes| u32::try_from(minutes).ok()),
-        },
-        channel,
+    Ok(Asked {
+        network: offer.network,
+        version,
+        is_payment,
+        challenge_preference: text("challenge_preference").map(str::to_owned),
+        method_completion: completion(session, offer, version),
+        decoupled_minutes: decoupled.and_then(|minutes| u32::try_from(minutes).ok()),
     })
 }
 
@@ -178,7 +172,7 @@ fn request(
     vault: &Vault,
     session: &Session,
     body: &Map<String, Value>,
-    plan: &Plan,
+    asked: &Asked,
     card: &OpenedCard,
 ) -> Result<AReq, Error> {
     let settings = &vault.config.threeds;
@@ -188,23 +182,23 @@ fn request(
     let about = About {
         session: session.id,
         kind: session.facts.kind,
-        channel: plan.channel,
-        version: plan.asked.version,
-        network: plan.asked.network,
+        channel: session.channel(),
+        version: asked.version,
+        network: asked.network,
         card: Card {
             number: card.number.expose(),
             expiry: card.expiry.clone(),
             is_network_token: card.is_network_token,
         },
         device: session.facts.device_info.as_ref(),
-        method_completion: plan.asked.method_completion.code(),
+        method_completion: asked.method_completion.code(),
         notification_url: base_url.map_or_else(String::new, |base| {
             notification_url(base, session, "challenge-notification")
         }),
         results_url: results_url
             .map_or_else(String::new, |base| format!("{}/3ds/rreq", base.as_str())),
         reference_number: &settings.reference_number,
-        operator_id: adapter.and_then(|adapter| adapter.operator_id(plan.asked.network)),
+        operator_id: adapter.and_then(|adapter| adapter.operator_id(asked.network)),
         server_name: &settings.server_name,
     };
     requests::message(body, &about).map_err(Error::Invalid)
@@ -220,13 +214,14 @@ async fn begin(
     mut session: Session,
     body: &Map<String, Value>,
     card: &OpenedCard,
-) -> Result<(Session, Plan, AReq), Error> {
+) -> Result<(Session, Network, AReq), Error> {
     for _ in 0..ATTEMPTS {
         let now = vault.audit.now().await?;
         let mut next = session.step(Event::Asked).map_err(|_| refused(&session))?;
-        let plan = plan(vault, &session, body, now)?;
-        let request = request(vault, &session, body, &plan, card)?;
-        next.facts.asked = Some(plan.asked.clone());
+        let asked = plan(vault, &session, body, now)?;
+        let request = request(vault, &session, body, &asked, card)?;
+        let network = asked.network;
+        next.facts.asked = Some(asked);
         if let Some(Value::Object(metadata)) = body.get("metadata") {
             let known = next.facts.metadata.get_or_insert_default();
             known.extend(metadata.clone());
@@ -237,12 +232,9 @@ async fn begin(
         next.standing.due_at = now.checked_add(patience).ok();
         // An answer that is on its way must find its session.
         next.standing.expires_at = next.standing.expires_at.max(next.standing.due_at);
-        let told = Told {
-            entries: vec![card.entry.clone()],
-            kept: Default::default(),
-        };
+        let told = Told::of(vec![card.entry.clone()]);
         if store::advance(vault, &next, told).await? {
-            return Ok((next, plan, request));
+            return Ok((next, network, request));
         }
         session = find::again(vault, &session).await?;
     }
@@ -323,10 +315,7 @@ async fn give_up(vault: &Vault, session: Session, trouble: Trouble) -> Result<Er
     let mut next = session.step(event).map_err(|_| refused(&session))?;
     next.facts.asked = None;
     next.standing.due_at = None;
-    let told = Told {
-        entries: Vec::new(),
-        kept: Default::default(),
-    };
+    let told = Told::of(Vec::new());
     store::advance(vault, &next, told).await?;
     Ok(self::trouble(&session, trouble))
 }

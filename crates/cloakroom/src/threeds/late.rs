@@ -59,9 +59,6 @@ async fn settle(vault: &Vault, session: &Session) -> Result<bool, Error> {
         EntityKind::ThreedsSession,
         next.id,
     );
-    let told = Told {
-        entries: vec![entry],
-        kept: Default::default(),
-    };
+    let told = Told::of(vec![entry]);
     store::advance(vault, &next, told).await
 }

@@ -152,10 +152,7 @@ async fn keep(vault: &Vault, session: &Session, result: RReq) -> Result<Option<S
         EntityKind::ThreedsSession,
         next.id,
     );
-    let told = Told {
-        entries: vec![entry],
-        kept: Default::default(),
-    };
+    let told = Told::of(vec![entry]);
     let is_kept = store::advance(vault, &next, told).await?;
     Ok(is_kept.then_some(next))
 }

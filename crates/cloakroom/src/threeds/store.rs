@@ -96,6 +96,16 @@ pub(super) struct Told<'a> {
     pub kept: Kept<'a>,
 }
 
+impl Told<'static> {
+    /// What nobody waits for an answer to.
+    pub(super) fn of(entries: Vec<Entry>) -> Self {
+        Self {
+            entries,
+            kept: Kept::default(),
+        }
+    }
+}
+
 /// Keeps a new session; false when its id is taken.
 pub(super) async fn insert(
     vault: &Vault,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::session::{Hosted, Session};
 use super::state::{Event, State};
 use super::store::{self, Told};
-use super::{Error, receive};
+use super::{Error, find, receive};
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::threeds_requests::DeviceInfo;
 use crate::vault::Vault;
@@ -39,8 +39,7 @@ pub(crate) async fn complete_method(vault: &Vault, session: &Session) -> Result<
         if store::advance(vault, &next, told).await? {
             return Ok(());
         }
-        let found = store::find_by_id(vault, &session.id).await?;
-        session = found.ok_or(Error::NotFound)?;
+        session = find::again(vault, &session).await?;
     }
     Ok(())
 }
@@ -59,8 +58,7 @@ pub(crate) async fn complete_challenge(vault: &Vault, session: Session) -> Resul
         if store::advance(vault, &next, told).await? {
             return Ok(next);
         }
-        let found = store::find_by_id(vault, &session.id).await?;
-        session = found.ok_or(Error::NotFound)?;
+        session = find::again(vault, &session).await?;
     }
     Ok(session)
 }
@@ -75,8 +73,7 @@ pub(crate) async fn await_result(vault: &Vault, session: Session) -> Result<Sess
         }
         session = receive::ask(vault, session).await?;
         sleep(PAUSE).await;
-        let found = store::find_by_id(vault, &session.id).await?;
-        session = found.ok_or(Error::NotFound)?;
+        session = find::again(vault, &session).await?;
     }
 }
 
@@ -126,17 +123,11 @@ impl Session {
 fn by_browser(session: &Session, operation: Operation) -> Told<'static> {
     let entity = EntityKind::ThreedsSession;
     let entry = Entry::by_system(session.tenant.number, operation, entity, session.id);
-    Told {
-        entries: vec![entry],
-        kept: Default::default(),
-    }
+    Told::of(vec![entry])
 }
 
 async fn advance(vault: &Vault, next: Session) -> Result<Session, Error> {
-    let told = Told {
-        entries: Vec::new(),
-        kept: Default::default(),
-    };
+    let told = Told::of(Vec::new());
     match store::advance(vault, &next, told).await? {
         true => Ok(next),
         false => Err(Error::Conflict(CHANGED)),
