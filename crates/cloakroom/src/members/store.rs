@@ -88,6 +88,11 @@ statements! {
           and member_id = $2
           and role <> 1
         returning true";
+    HOLD_TENANT: "members::hold_tenant" =
+        "select true
+        from tenant
+        where tenant_id = $1
+        for no key update";
     STEP_DOWN: "members::step_down" =
         "update member
         set role = 2,
@@ -245,6 +250,12 @@ pub(super) async fn delete_member(
 }
 
 /// Makes the owner an admin, unless the owner is to stay, and tells who that was.
+/// Lets one transfer of a tenant happen after the other, each seeing what the last one left.
+pub(super) async fn hold_tenant(transaction: &Transaction, tenant: TenantId) -> Result<(), Error> {
+    transaction.run(&HOLD_TENANT, &[&tenant.number]).await?;
+    Ok(())
+}
+
 pub(super) async fn step_down(
     transaction: &Transaction,
     caller: &Caller,

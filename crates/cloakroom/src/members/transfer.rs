@@ -9,12 +9,10 @@ use crate::caller::Caller;
 use crate::idempotency::Reply;
 use crate::vault::Vault;
 
-/// How many times to try when the owner changes meanwhile.
-const ATTEMPTS: usize = 3;
-
 /// Makes a member the owner; the owner until now stays as an admin.
 ///
-/// Two transfers at one moment cannot leave two owners: the table allows one.
+/// Transfers of one tenant happen one after the other: the row of the tenant is held meanwhile.
+/// Without it two of them can wait for each other, since each gives up one row and wants another.
 pub async fn transfer(
     vault: &Vault,
     caller: &Caller,
@@ -22,26 +20,16 @@ pub async fn transfer(
     reply: &Reply<'_, Member>,
 ) -> Result<Member, Error> {
     caller.require_plain(Permission::TenantUpdate)?;
-    for _ in 0..ATTEMPTS {
-        match transfer_once(vault, caller, to, reply).await {
-            Err(Error::OwnerExists) => {}
-            settled => return settled,
-        }
-    }
-    Err(Error::Contended)
-}
-
-async fn transfer_once(
-    vault: &Vault,
-    caller: &Caller,
-    to: Uuid,
-    reply: &Reply<'_, Member>,
-) -> Result<Member, Error> {
     let recorded = audit::begin(vault).await?;
+    store::hold_tenant(&recorded, caller.tenant).await?;
     let before = store::step_down(&recorded, caller, to).await?;
     let raised = match store::raise_to_owner(&recorded, caller, to).await {
         Ok(raised) => raised.ok_or(Error::NotAMember),
-        Err(error) => Err(Error::of_write(error)),
+        // Somebody was added as the owner meanwhile.
+        Err(error) => Err(match Error::of_write(error) {
+            Error::OwnerExists => Error::Contended,
+            error => error,
+        }),
     };
     match raised {
         Ok(owner) => {
