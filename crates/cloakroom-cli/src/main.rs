@@ -11,6 +11,7 @@ macro_rules! say {
 mod audit;
 mod bins;
 mod configuration;
+mod deprecations;
 mod dev;
 mod doctor;
 mod harden;
@@ -85,6 +86,8 @@ enum Command {
     /// Explain which limits on the rate of requests there are
     #[command(subcommand)]
     Limits(rate_limits::LimitsCommand),
+    /// Tell who uses what is deprecated, and what to use instead
+    Deprecations(deprecations::DeprecationsArguments),
     /// Run simulated card networks and a simulated issuer, for tests of 3-D Secure
     ThreedsSimulator(threeds_simulator::ThreedsSimulatorArguments),
     /// Print the description of the API (OpenAPI 3.1)
@@ -142,6 +145,12 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Bins(command) => runtime()?.block_on(bins::run(load()?, command))?,
         Command::Audit(command) => return runtime()?.block_on(audit::run(load()?, command)),
         Command::Limits(command) => runtime()?.block_on(rate_limits::run(load()?, command))?,
+        Command::Deprecations(table) if table.markdown => {
+            say!("{}", cloakroom::deprecations::reference().trim_end());
+        }
+        Command::Deprecations(asked) => {
+            runtime()?.block_on(deprecations::run(load()?, asked))?;
+        }
         Command::ThreedsSimulator(simulator) => {
             runtime()?.block_on(threeds_simulator::run(simulator))?;
         }

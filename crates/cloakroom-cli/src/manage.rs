@@ -386,6 +386,19 @@ async fn open_for(config: Config, tenant: Uuid) -> anyhow::Result<(Vault, Tenant
     Ok((vault, tenant))
 }
 
+/// The tenant with this id or name.
+pub(crate) async fn tenant_named(vault: &Vault, named: &str) -> anyhow::Result<Tenant> {
+    let id: Option<Uuid> = named.parse().ok();
+    let is_meant = |tenant: &Tenant| Some(tenant.id.uuid) == id || tenant.name == named;
+    let mut found = tenants::list(vault).await?;
+    found.retain(is_meant);
+    match (found.pop(), found.is_empty()) {
+        (Some(tenant), true) => Ok(tenant),
+        (None, _) => bail!("there is no tenant {named}; `cloakroom tenant list` shows all"),
+        (Some(_), false) => bail!("several tenants are called {named}; name one by its id"),
+    }
+}
+
 /// Every permission that an application of this kind may hold in all containers.
 pub(crate) fn all_permissions(kind: ApplicationKind) -> PermissionSet {
     ALL_PERMISSIONS

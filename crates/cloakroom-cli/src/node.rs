@@ -82,6 +82,8 @@ impl Listeners {
         };
         tokio::join!(api, admin, results);
         drop(jobs);
+        // Counts that cannot be written now are lost, which the documentation says.
+        let _lost = vault.deprecations.write(&vault).await;
         vault.audit.close().await;
         tokio::task::spawn_blocking(move || telemetry.shutdown()).await?;
         Ok(())

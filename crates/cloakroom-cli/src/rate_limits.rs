@@ -2,17 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use cloakroom::access::{RateLimit, Tenant, TenantKind};
+use cloakroom::access::{RateLimit, TenantKind};
 use cloakroom::config::Config;
 use cloakroom::rate_limits::{Asked, AskedKey, Explained, Table, written};
-use cloakroom::{Vault, tenants};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement};
 use uuid::Uuid;
 
-use crate::manage::{AppType, TenantType};
+use crate::manage::{self, AppType, TenantType};
 
 #[derive(Subcommand)]
 pub(crate) enum LimitsCommand {
@@ -81,21 +79,12 @@ pub(crate) async fn run(config: Config, command: LimitsCommand) -> anyhow::Resul
 
 /// The type of a tenant and its quota.
 async fn tenant_of(config: Config, named: &str) -> anyhow::Result<(TenantKind, RateLimit)> {
-    let vault = Vault::open(config)
-        .await
-        .context("the vault does not open")?;
-    let id: Option<Uuid> = named.parse().ok();
-    let is_meant = |tenant: &Tenant| Some(tenant.id.uuid) == id || tenant.name == named;
-    let mut found = tenants::list(&vault).await?;
-    found.retain(is_meant);
-    match found.as_slice() {
-        [tenant] => {
-            let quotas = tenant.quotas.or_default(&vault.config);
-            Ok((tenant.kind, quotas.rate_limit))
-        }
-        [] => bail!("there is no tenant {named}; `cloakroom tenant list` shows all"),
-        _ => bail!("several tenants are called {named}; name one by its id"),
-    }
+    let vault = manage::open(config).await?;
+    let tenant = manage::tenant_named(&vault, named).await?;
+    Ok((
+        tenant.kind,
+        tenant.quotas.or_default(&vault.config).rate_limit,
+    ))
 }
 
 fn request(asked: &Asked<'_>) -> String {

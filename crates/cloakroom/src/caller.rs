@@ -10,6 +10,7 @@ use crate::access::{
     ApplicationKind, Container, Grants, Permission, Quotas, Subject, TenantKind, TenantSettings,
     Transform,
 };
+use crate::deprecations::Uses;
 use crate::idempotency::Lease;
 use crate::ids::TenantId;
 
@@ -51,6 +52,8 @@ pub struct Caller {
     pub origin: Option<IpAddr>,
     /// Held by a request with an idempotency key.
     pub lease: Option<Arc<Lease>>,
+    /// What it uses although that is deprecated.
+    pub uses: Uses,
 }
 
 impl Deref for Caller {
@@ -73,6 +76,7 @@ impl Caller {
             trace_id,
             origin,
             lease: None,
+            uses: Uses::default(),
         }
     }
 

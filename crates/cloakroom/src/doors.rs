@@ -164,6 +164,20 @@ doors! {
     POST "/tenants/self/invitations/{id}/resend"
         Permissions(&[TenantInvitationCreate, TenantInvitationUpdate]);
     GET "/roles" Key;
+
+    GET "/reactor-formulas" Key;
+    POST "/reactor-formulas" Key;
+    GET "/reactor-formulas/{id}" Key;
+    PUT "/reactor-formulas/{id}" Key;
+    DELETE "/reactor-formulas/{id}" Key;
+    POST "/reactors" Key;
+    PUT "/reactors/{id}" Key;
+    PATCH "/reactors/{id}" Key;
+    POST "/reactors/{id}/react" Key;
+    POST "/reactors/{id}/react-async" Key;
+    POST "/proxies" Key;
+    PUT "/proxies/{id}" Key;
+    PATCH "/proxies/{id}" Key;
 }
 
 const OPENING: &str = "# Who may ask what

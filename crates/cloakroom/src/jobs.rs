@@ -25,6 +25,8 @@ const CARD_RANGES_PERIOD: Duration = Duration::from_secs(4);
 const RETAIN_PERIOD: Duration = Duration::from_secs(60 * 60);
 /// Several times within the time after which a silent node counts as gone.
 const TELL_PERIOD: Duration = Duration::from_secs(2);
+/// How many seconds of counts a killed node loses, at most.
+const DEPRECATIONS_PERIOD: Duration = Duration::from_secs(2);
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
 /// Longer than the period, so that the node that sweeps goes on; another takes over when it dies.
 const SWEEP_LEASE: Duration = Duration::from_secs(60);
@@ -48,6 +50,7 @@ pub fn start(vault: &Vault, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(refresh_bins(vault.clone(), readiness.clone()));
     jobs.spawn(tend_card_ranges(vault.clone(), readiness.clone()));
     jobs.spawn(settle_threeds(vault.clone()));
+    jobs.spawn(count_deprecated(vault.clone()));
     jobs
 }
 
@@ -109,6 +112,16 @@ async fn settle_threeds(vault: Vault) {
                 "overdue 3-D Secure sessions could not be settled; the next round finds them again"
             );
         }
+    }
+}
+
+/// Writes down who uses what is deprecated.
+async fn count_deprecated(vault: Vault) {
+    let mut ticks = every(DEPRECATIONS_PERIOD);
+    loop {
+        ticks.tick().await;
+        // They are kept for the next attempt; the database check tells of the trouble.
+        let _next_time = vault.deprecations.write(&vault).await;
     }
 }
 

@@ -4,6 +4,7 @@
 //! asking; then the rooms, from the ones that answer requests down to the ones they stand on.
 
 pub mod admin;
+pub mod deprecations;
 pub mod doctor;
 pub mod doors;
 pub mod jobs;
@@ -78,6 +79,7 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         security_codes::STATEMENTS,
         bins::STATEMENTS,
         card_networks::STATEMENTS,
+        deprecations::STATEMENTS,
         client_encryption::STATEMENTS,
         token_intents::STATEMENTS,
         tokens::STATEMENTS,

@@ -17,9 +17,9 @@ use crate::api::{ApiError, receive_body};
 use crate::openapi::DocumentText;
 use crate::vault::Vault;
 use crate::{
-    applications, audit, client_encryption, enrichments, idempotency, members, openapi,
-    rate_limits, reports, sessions, telemetry, tenants, threeds, threeds_browser, token_documents,
-    token_intents, token_queries, tokens,
+    applications, audit, client_encryption, deprecations, enrichments, idempotency, members,
+    openapi, rate_limits, reports, sessions, telemetry, tenants, threeds, threeds_browser,
+    token_documents, token_intents, token_queries, tokens,
 };
 
 /// Routes that anyone may ask.
@@ -42,6 +42,7 @@ fn keyed_routes() -> OpenApiRouter<Vault> {
         .merge(members::routes())
         .merge(reports::routes())
         .merge(threeds::routes())
+        .merge(deprecations::routes())
 }
 
 /// The description of every route.
@@ -61,6 +62,7 @@ pub fn api(vault: Vault) -> axum::Router {
     let carry = from_fn(idempotency::carry_through);
     let receive = from_fn_with_state(vault.clone(), receive_body);
     let count = from_fn_with_state(vault.clone(), rate_limits::gate::count);
+    let tell = from_fn_with_state(vault.clone(), deprecations::gate::tell_and_count);
     let gate = from_fn_with_state(vault.clone(), gate::require_key);
     let guard = from_fn_with_state(vault.clone(), rate_limits::gate::guard_addresses);
     // The last layer is the first that a request meets.
@@ -70,6 +72,7 @@ pub fn api(vault: Vault) -> axum::Router {
         .route_layer(carry.clone())
         .route_layer(receive.clone())
         .route_layer(count.clone())
+        .route_layer(tell)
         .route_layer(gate);
     let (routes, _) = open_routes()
         .route_layer(carry)
@@ -129,5 +132,8 @@ fn exposed_headers() -> Vec<HeaderName> {
         header::LOCATION,
         header::RETRY_AFTER,
     ];
-    own.into_iter().chain(rate_limits::HEADERS).collect()
+    own.into_iter()
+        .chain(rate_limits::HEADERS)
+        .chain(deprecations::gate::HEADERS)
+        .collect()
 }

@@ -18,7 +18,7 @@ use crate::security_codes::SecurityCodes;
 use crate::storage::{self, Db, Redis};
 use crate::tokens::Turns;
 use crate::velocity::Velocity;
-use crate::{access, keys, rate_limits};
+use crate::{access, deprecations, keys, rate_limits};
 
 /// A shared handle to a running vault.
 #[derive(Clone)]
@@ -41,6 +41,8 @@ pub struct Parts {
     pub security_codes: SecurityCodes,
     pub turns: Turns,
     pub velocity: Velocity,
+    /// Calls that used something deprecated.
+    pub deprecations: deprecations::Counts,
 }
 
 impl Deref for Vault {
@@ -96,6 +98,7 @@ impl Vault {
             redis: Redis::open(&config.redis)?,
             turns: Turns::default(),
             velocity: Velocity::default(),
+            deprecations: deprecations::Counts::default(),
             config,
             db,
             keys,

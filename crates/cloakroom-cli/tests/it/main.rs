@@ -11,6 +11,7 @@ mod audit;
 mod bins;
 mod bootstrap;
 mod canaries;
+mod deprecations;
 mod dev;
 mod idempotency;
 mod limits;

@@ -2,20 +2,13 @@
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_TYPE, LINK, LOCATION};
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::header::{CONTENT_TYPE, LOCATION};
+use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
 use super::ApiError;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
-
-/// Since when an operation is deprecated (RFC 9745) and until when it was promised (RFC 8594).
-#[derive(Clone, Copy)]
-pub struct Deprecated {
-    pub since: &'static str,
-    pub until: &'static str,
-}
 
 /// What a handler returns when it succeeds.
 pub struct Answer {
@@ -24,7 +17,6 @@ pub struct Answer {
     pub location: Option<String>,
     /// Empty, or JSON.
     pub body: Vec<u8>,
-    deprecated: Option<(Deprecated, String)>,
 }
 
 impl Answer {
@@ -63,14 +55,7 @@ impl Answer {
             status,
             location,
             body,
-            deprecated: None,
         }
-    }
-
-    /// The same answer, saying that its operation is deprecated and what to use instead.
-    pub fn deprecated(mut self, deprecated: Deprecated, successor: &str) -> Self {
-        self.deprecated = Some((deprecated, successor.to_owned()));
-        self
     }
 
     fn with_body(status: StatusCode, body: &impl Serialize) -> Result<Self, ApiError> {
@@ -90,16 +75,6 @@ impl IntoResponse for Answer {
         }
         if let Some(Ok(location)) = self.location.map(HeaderValue::try_from) {
             headers.insert(LOCATION, location);
-        }
-        if let Some((deprecated, successor)) = self.deprecated {
-            let since = HeaderValue::from_static(deprecated.since);
-            headers.insert(HeaderName::from_static("deprecation"), since);
-            let until = HeaderValue::from_static(deprecated.until);
-            headers.insert(HeaderName::from_static("sunset"), until);
-            let link = format!("<{successor}>; rel=\"successor-version\"");
-            if let Ok(link) = HeaderValue::try_from(link) {
-                headers.insert(LINK, link);
-            }
         }
         response
     }

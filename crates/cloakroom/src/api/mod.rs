@@ -15,7 +15,7 @@ mod path;
 mod query;
 mod timestamp;
 
-pub use answer::{Answer, Deprecated};
+pub use answer::Answer;
 pub use base_url::BaseUrl;
 pub use body::{
     BodyLimits, JsonBody, MergePatchBody, Received, parse_json, read_json, receive_body,

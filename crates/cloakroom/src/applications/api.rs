@@ -12,11 +12,12 @@ use super::body::{
     ApplicationBody, ApplicationChangeBody, ApplicationKeyBody, NewApplicationBody, PermissionBody,
     TemplateBody,
 };
-use super::{Application, Created, CreatedKey, Error, TEMPLATES, parameters};
+use super::{Application, Created, CreatedKey, Error, TEMPLATES, application, parameters};
 use crate::access::{ALL_PERMISSIONS, ApplicationKind, Permission};
 use crate::api::{Answer, ApiError, BaseUrl, JsonBody, NumberedPageBody, PathId, PathIds, Problem};
 use crate::applications;
 use crate::caller::Caller;
+use crate::deprecations::Deprecated;
 use crate::idempotency::Reply;
 use crate::vault::Vault;
 
@@ -90,12 +91,13 @@ async fn create_application(
     // Before the body is looked at: a key without the permission learns nothing from the answer.
     caller.require_plain(Permission::ApplicationCreate)?;
     let body = body?;
-    let new: NewApplicationBody = body.read()?;
+    let new: applications::NewApplication = body.read::<NewApplicationBody>()?.into();
+    application::note_removed(&caller, new.kind.as_deref(), &new.grants);
     let reply = Reply::to(&caller, |created: &Created| {
         let location = format!("{base_url}/applications/{}", created.application.id);
         Answer::created(location, &ApplicationBody::created(caller.tenant, created))
     });
-    let created = applications::create(&vault, (&*caller).into(), new.into(), &reply).await?;
+    let created = applications::create(&vault, (&*caller).into(), new, &reply).await?;
     reply.answer(&created)
 }
 
@@ -222,11 +224,12 @@ async fn update_application(
 ) -> Result<Answer, ApiError> {
     caller.require_plain(Permission::ApplicationUpdate)?;
     let body = body?;
-    let change: ApplicationChangeBody = body.read()?;
+    let change: applications::ApplicationChange = body.read::<ApplicationChangeBody>()?.into();
+    application::note_removed(&caller, None, &change.grants);
     let reply = Reply::to(&caller, |changed: &Application| {
         Answer::ok(&ApplicationBody::new(caller.tenant, changed))
     });
-    let (asker, change) = ((&*caller).into(), change.into());
+    let asker = (&*caller).into();
     let changed = applications::update(&vault, asker, &id, change, &reply).await?;
     reply.answer(&changed)
 }
@@ -271,11 +274,8 @@ async fn delete_application(
         (status = 410, description = "This is gone; the detail says what to use.", body = Problem),
     ),
 )]
-async fn regenerate_key() -> ApiError {
-    ApiError::gone(
-        "This is gone: make a new key with POST /applications/{id}/keys, then delete the old one with \
-         DELETE /applications/{id}/keys/{key_id}.",
-    )
+async fn regenerate_key(Extension(caller): Extension<Arc<Caller>>) -> ApiError {
+    caller.uses.refuse(Deprecated::RegenerateKey)
 }
 
 /// Create a key.

@@ -10,6 +10,8 @@ use crate::access::{
     is_legacy_lookup,
 };
 use crate::api::{Broken, EXPIRY_RULE, Expiry};
+use crate::caller::Caller;
+use crate::deprecations::Deprecated;
 use crate::ids::TenantId;
 use crate::keys::ControlKey;
 
@@ -92,9 +94,34 @@ pub(super) fn name(given: Option<String>) -> Result<String, Vec<Broken>> {
     Ok(name)
 }
 
+/// A kind that there once was.
+const EXPIRING: &str = "expiring";
+
+/// Notes what was removed from the interface, and is asked for all the same.
+pub(super) fn note_removed(caller: &Caller, kind: Option<&str>, grants: &NewGrants) {
+    if kind == Some(EXPIRING) {
+        caller.uses.note(Deprecated::ExpiringApplications);
+    }
+    let ruled = grants.rules.iter().flat_map(|rule| &rule.permissions);
+    let mut names = grants.permissions.iter().chain(ruled);
+    if names.any(|name| is_by_classification(name)) {
+        caller.uses.note(Deprecated::ClassificationPermissions);
+    }
+}
+
+/// Such as `token:pci:read:high`.
+fn is_by_classification(permission: &str) -> bool {
+    let mut parts = permission.split(':');
+    let classifications = ["general", "bank", "pci", "pii"];
+    parts.next() == Some("token") && parts.next().is_some_and(|it| classifications.contains(&it))
+}
+
 fn kind(given: Option<&str>) -> Result<ApplicationKind, Vec<Broken>> {
     let refuse = |rule: String| vec![Broken::new("type", rule)];
     let name = given.ok_or_else(|| refuse("is required".to_owned()))?;
+    if name == EXPIRING {
+        return Err(refuse(Deprecated::ExpiringApplications.row().rule()));
+    }
     parse_kind(name).map_err(refuse)
 }
 

@@ -81,6 +81,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "threeds",
         sql: include_str!("../../../../migrations/0014_threeds.sql"),
     },
+    Migration {
+        number: 15,
+        name: "deprecations",
+        sql: include_str!("../../../../migrations/0015_deprecations.sql"),
+    },
 ];
 
 /// Migrations are found by number alone: an applied one is never edited.

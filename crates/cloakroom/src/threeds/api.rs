@@ -17,6 +17,7 @@ use super::{Asker, CallbackUrls, Error, NewSession, Session};
 use crate::access::{ApplicationKind, Permission};
 use crate::api::{Answer, ApiError, BaseUrl, JsonBody, PathId, Problem, optional_object};
 use crate::caller::Caller;
+use crate::deprecations::Deprecated;
 use crate::idempotency::Reply;
 use crate::threeds;
 use crate::threeds_requests::DeviceInfo;
@@ -73,6 +74,9 @@ async fn create_threeds_session(
     caller.require_plain(Permission::ThreedsSessionCreate)?;
     let body = body?;
     let body: NewThreedsBody = body.read()?;
+    if body.pan.is_some() {
+        caller.uses.note(Deprecated::ThreedsPan);
+    }
     let text = |name| headers.get(name)?.to_str().ok().map(str::to_owned);
     let asker = Asker {
         address: caller.origin.map(|address| address.to_string()),

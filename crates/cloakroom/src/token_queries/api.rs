@@ -14,12 +14,9 @@ use super::list_old::OldListed;
 use super::page::SIZE_MAX;
 use super::{Error, Page, parameters, query};
 use crate::access::{Container, Permission};
-use crate::api::{
-    Answer, ApiError, BaseUrl, Broken, Deprecated, JsonBody, NumberedPage, NumberedPageBody,
-    Problem,
-};
+use crate::api::{Answer, ApiError, Broken, JsonBody, NumberedPage, NumberedPageBody, Problem};
 use crate::caller::Caller;
-use crate::config::Deprecation;
+use crate::deprecations::Deprecated;
 use crate::token_queries as queries;
 use crate::token_types::TokenKind;
 use crate::tokens::TokenBody;
@@ -33,13 +30,6 @@ pub fn routes() -> OpenApiRouter<Vault> {
         .routes(routes!(list_tokens_old))
         .routes(routes!(search_tokens_old))
 }
-
-/// What both old operations say of themselves: since when they are deprecated, and until when they
-/// were promised.
-const OLD: Deprecated = Deprecated {
-    since: "@1735862400",
-    until: "Sat, 01 Mar 2025 00:00:00 GMT",
-};
 
 /// List tokens.
 ///
@@ -163,16 +153,15 @@ async fn search_tokens(
 async fn list_tokens_old(
     State(vault): State<Vault>,
     Extension(caller): Extension<Arc<Caller>>,
-    BaseUrl(base_url): BaseUrl,
     RawQuery(query): RawQuery,
 ) -> Result<Answer, ApiError> {
-    still_served(&vault, "/v2/tokens")?;
+    let settings = &vault.config.deprecated;
+    caller.uses.ask_for(Deprecated::ListTokensV1, settings)?;
     caller.require_somewhere(Permission::TokenRead)?;
     let read = parameters::read_old(query.as_deref().unwrap_or_default());
     let (filter, page) = read.map_err(ApiError::all_invalid)?;
     let listed = queries::list_old(&vault, &caller, &filter, page).await?;
-    let answer = Answer::ok(&numbered(&caller, &listed, page))?;
-    Ok(answer.deprecated(OLD, &format!("{base_url}/v2/tokens")))
+    Answer::ok(&numbered(&caller, &listed, page))
 }
 
 /// Search tokens, the older way.
@@ -205,10 +194,10 @@ async fn list_tokens_old(
 async fn search_tokens_old(
     State(vault): State<Vault>,
     Extension(caller): Extension<Arc<Caller>>,
-    BaseUrl(base_url): BaseUrl,
     body: Result<JsonBody, ApiError>,
 ) -> Result<Answer, ApiError> {
-    still_served(&vault, "/v2/tokens/search")?;
+    let settings = &vault.config.deprecated;
+    caller.uses.ask_for(Deprecated::SearchTokensV1, settings)?;
     caller.require_somewhere(Permission::TokenSearch)?;
     let body = body?;
     let search: OldSearchBody = body.read()?;
@@ -217,6 +206,9 @@ async fn search_tokens_old(
         query::parse_old(search.query.as_deref()).map_err(|rule| vec![rule]),
         &mut broken,
     );
+    if broken.iter().any(query::is_complex) {
+        caller.uses.note(Deprecated::ComplexSearch);
+    }
     let page = collect(
         NumberedPage::new(search.page, search.size, SIZE_MAX),
         &mut broken,
@@ -225,19 +217,11 @@ async fn search_tokens_old(
         return Err(ApiError::all_invalid(broken));
     };
     let listed = queries::search_old(&vault, &caller, &filter, page).await?;
-    let answer = Answer::ok(&numbered(&caller, &listed, page))?;
-    Ok(answer.deprecated(OLD, &format!("{base_url}/v2/tokens/search")))
+    Answer::ok(&numbered(&caller, &listed, page))
 }
 
 fn collect<T>(result: Result<T, Vec<Broken>>, broken: &mut Vec<Broken>) -> Option<T> {
     result.map_err(|rules| broken.extend(rules)).ok()
-}
-
-fn still_served(vault: &Vault, successor: &str) -> Result<(), ApiError> {
-    match vault.config.deprecated.v1_tokens {
-        Deprecation::Serve => Ok(()),
-        Deprecation::Gone => Err(ApiError::gone(format!("This is gone: use {successor}."))),
-    }
 }
 
 /// What to search for.

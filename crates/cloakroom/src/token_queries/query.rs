@@ -42,6 +42,11 @@ pub fn parse_old(query: Option<&str>) -> Result<OldFilter, Broken> {
     Ok(filter)
 }
 
+/// Whether a query of the first version was refused because such queries are not supported.
+pub fn is_complex(broken: &Broken) -> bool {
+    broken.rule == SUPPORTED_OLD
+}
+
 fn add(filter: &mut Filter, term: Term) -> Result<(), String> {
     let Term { field, value } = term;
     let is_first = match field {

@@ -15,6 +15,7 @@ use crate::access::{Container, DeduplicationBehavior};
 use crate::api::Broken;
 use crate::caller::Caller;
 use crate::client_encryption::{GivenData, given_data};
+use crate::deprecations::Deprecated;
 use crate::token_attributes::{self as attributes, NewId, keep};
 use crate::token_intents;
 use crate::token_types::{SecurityCode, TokenKind, settle};
@@ -132,6 +133,9 @@ pub(crate) async fn draft(
         Some(_) => Source::converted(vault, caller, &new, &mut broken).await?,
         None => Source::given(vault, caller, &new, &mut broken).await?,
     };
+    if new.privacy.is_some() {
+        caller.uses.note(Deprecated::TokenPrivacy);
+    }
     let kind = source.kind;
     let id = keep(NewId::parse(new.id.as_deref()), &mut broken);
     let container = match (&new.containers, &new.privacy, kind) {

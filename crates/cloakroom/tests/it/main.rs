@@ -15,6 +15,7 @@ mod client_keys;
 mod conventions;
 mod create;
 mod deduplication;
+mod deprecations;
 mod documents;
 mod doors;
 mod enrichments;

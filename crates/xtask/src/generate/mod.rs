@@ -14,7 +14,8 @@ use crate::{process, workspace};
 use coverage::Coverage;
 
 /// What is generated from the code: the file, and the words after `cloakroom` that print it.
-const GENERATED: [(&str, &[&str]); 4] = [
+const GENERATED: [(&str, &[&str]); 5] = [
+    ("docs/api/deprecations.md", &["deprecations", "--markdown"]),
     ("docs/api/openapi.json", &["openapi"]),
     ("docs/api/permissions.md", &["permissions"]),
     ("docs/api/threeds.md", &["threeds-rules"]),

@@ -31,7 +31,7 @@ pub(super) const LAYERS: [&[&str]; 13] = [
         "card_networks",
     ],
     &["applications", "tenants", "members", "sessions"],
-    &["velocity", "audit"],
+    &["velocity", "audit", "deprecations"],
     &["access", "rate_limits", "idempotency"],
     &["events", "formulas", "keys"],
     &[
@@ -49,7 +49,7 @@ pub(super) const LAYERS: [&[&str]; 13] = [
 pub(super) const CONTEXT: [&str; 2] = ["vault", "caller"];
 
 /// The rooms that stand in front of every request.
-pub(super) const GATED: [&str; 3] = ["access", "rate_limits", "idempotency"];
+pub(super) const GATED: [&str; 4] = ["access", "rate_limits", "idempotency", "deprecations"];
 
 /// The lowest row is shared vocabulary: its folders have files of any kind.
 pub(super) fn is_vocabulary(room: &str) -> bool {

@@ -49,6 +49,8 @@ statements! {
     TERM: "tenants::remove_term" = remove!("term", "term, path, created_at, token_id");
     CLAIM: "tenants::remove_claim" = remove!("claim", "fingerprint, container_id");
     CONTAINER: "tenants::remove_container" = remove!("container", "container_id");
+    DEPRECATED_CALL: "tenants::remove_deprecated_call" =
+        remove!("deprecated_call", "name, application_id");
     MEMBER: "tenants::remove_member" = remove!("member", "member_id");
     INVITATION: "tenants::remove_invitation" = remove!("invitation", "invitation_id");
 }

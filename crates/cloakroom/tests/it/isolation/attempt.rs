@@ -448,6 +448,14 @@ impl Attempt {
             ("POST" | "DELETE", "/tenants/self/connections") => {
                 self.expected = Expected::Status(StatusCode::GONE);
             }
+            (_, path) if path.starts_with("/reactor-formulas") => {
+                self.path = self.path.replace("{id}", "any");
+                self.expected = Expected::Status(StatusCode::GONE);
+            }
+            (_, path) if path.starts_with("/reactors") || path.starts_with("/proxies") => {
+                self.path = self.path.replace("{id}", "any");
+                self.expected = Expected::Status(StatusCode::NOT_FOUND);
+            }
             _ => return false,
         }
         true

@@ -1,0 +1,233 @@
+//! Everything that is deprecated, in one table.
+
+use jiff::civil::{Date, date};
+
+use super::deprecation::{Deprecation, Treatment};
+
+/// One name per row, and the rows.
+macro_rules! deprecations {
+    ($($name:ident: $row:expr,)+) => {
+        /// What a request may use although it is deprecated.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Deprecated {
+            $($name),+
+        }
+
+        /// Everything that is deprecated, in the order of the documentation.
+        pub const ALL: &[Deprecated] = &[$(Deprecated::$name),+];
+
+        impl Deprecated {
+            pub fn row(self) -> &'static Deprecation {
+                match self {
+                    $(Self::$name => {
+                        static ROW: Deprecation = $row;
+                        &ROW
+                    })+
+                }
+            }
+        }
+    };
+}
+
+const fn day(year: i16, month: i8, day: i8) -> Option<Date> {
+    Some(date(year, month, day))
+}
+
+deprecations! {
+    ListTokensV1: Deprecation {
+        name: "list_tokens_v1",
+        feature: "List Tokens v1",
+        used_by: "`GET /tokens`",
+        operations: &["GET /tokens"],
+        since: day(2025, 1, 3),
+        until: day(2025, 3, 1),
+        replacement: "use GET /v2/tokens",
+        successor: Some("/v2/tokens"),
+        treatment: Treatment::Served(|config| config.v1_tokens),
+        behaviour: "Served in full; 410 with `deprecated.v1_tokens = \"gone\"`.",
+        moving: "Pages have a cursor instead of a number. The parameter `id` and several metadata \
+            parameters at once are not supported, and metadata is compared exactly, with regard to case.",
+    },
+    SearchTokensV1: Deprecation {
+        name: "search_tokens_v1",
+        feature: "Search Tokens v1",
+        used_by: "`POST /tokens/search`",
+        operations: &["POST /tokens/search"],
+        since: day(2025, 1, 3),
+        until: day(2025, 3, 1),
+        replacement: "use POST /v2/tokens/search",
+        successor: Some("/v2/tokens/search"),
+        treatment: Treatment::Served(|config| config.v1_tokens),
+        behaviour: "Served in full; 410 with `deprecated.v1_tokens = \"gone\"`.",
+        moving: "Pages have a cursor instead of a number. Terms on `id` and several metadata terms at \
+            once are not supported, and metadata is compared exactly. Ask for one term and filter the rest \
+            yourself, keep one metadata entry that holds the combination, or use an id of your own that \
+            stands for it.",
+    },
+    ReactorCallbackUrl: Deprecation {
+        name: "reactor_callback_url",
+        feature: "The callback_url of asynchronous reactors",
+        used_by: "`callback_url` in the body of `POST /reactors/{id}/react` or `…/react-async`",
+        operations: &[],
+        since: day(2024, 11, 1),
+        until: day(2025, 1, 15),
+        replacement: "use the events of reactors and POST /reactors/{id}/react-async",
+        successor: None,
+        treatment: Treatment::Refused,
+        behaviour: "400 that names `callback_url`. This vault has no reactors yet: without the \
+            attribute the answer is 404.",
+        moving: "Ask with `react-async`, and take the result from the event that a webhook brings.",
+    },
+    LegacyRateLimits: Deprecation {
+        name: "legacy_rate_limits",
+        feature: "Keys of the older format, and their limits",
+        used_by: "a request with an imported key of the older format",
+        operations: &[],
+        since: day(2024, 6, 10),
+        until: day(2024, 7, 16),
+        replacement: "make a new key for the application",
+        successor: None,
+        treatment: Treatment::Accepted,
+        behaviour: "Such keys can be imported (`cloakroom key import`), never made. They work, within \
+            limits of their own.",
+        moving: "Make a second key for the application, hand it out, then delete the older one.",
+    },
+    RegenerateKey: Deprecation {
+        name: "regenerate_key",
+        feature: "Regenerating the key of an application",
+        used_by: "`POST /applications/{id}/regenerate`",
+        operations: &["POST /applications/{id}/regenerate"],
+        since: day(2024, 4, 17),
+        until: day(2024, 10, 17),
+        replacement: "make a new key with POST /applications/{id}/keys, then delete the old one with \
+            DELETE /applications/{id}/keys/{key_id}",
+        successor: None,
+        treatment: Treatment::Gone,
+        behaviour: "410.",
+        moving: "An application has up to three keys, so that a new one can be in use everywhere before \
+            the old one is deleted.",
+    },
+    ComplexSearch: Deprecation {
+        name: "complex_search",
+        feature: "Complex queries of Search Tokens v1",
+        used_by: "a `query` on other attributes than `id`, `data` and `metadata.KEY`, with several \
+            attributes, `OR` or a negation",
+        operations: &[],
+        since: day(2024, 1, 23),
+        until: day(2024, 1, 23),
+        replacement: "ask for a single term",
+        successor: Some("/v2/tokens/search"),
+        treatment: Treatment::Refused,
+        behaviour: "400 that names `query`.",
+        moving: "`POST /v2/tokens/search` knows single terms on type, fingerprint and container as well.",
+    },
+    ReactorFormulas: Deprecation {
+        name: "reactor_formulas",
+        feature: "Reactor formulas",
+        used_by: "`/reactor-formulas`, and `formula` in the body of a reactor",
+        operations: &[
+            "GET /reactor-formulas",
+            "POST /reactor-formulas",
+            "GET /reactor-formulas/{id}",
+            "PUT /reactor-formulas/{id}",
+            "DELETE /reactor-formulas/{id}",
+        ],
+        since: day(2023, 10, 16),
+        until: day(2024, 2, 14),
+        replacement: "write the code into the reactor, as `code`",
+        successor: None,
+        treatment: Treatment::Gone,
+        behaviour: "The paths answer 410; `formula` in `POST /reactors`, `PUT` or `PATCH /reactors/{id}` \
+            is a 400 that names it. This vault has no reactors yet: without the attribute the answer is 404.",
+        moving: "Configuration and request parameters of reactors with code are not validated.",
+    },
+    ProxyReactors: Deprecation {
+        name: "proxy_reactors",
+        feature: "The reactors of proxies",
+        used_by: "`request_reactor_id` or `response_reactor_id`, other than null, in the body of a proxy",
+        operations: &[],
+        since: day(2022, 11, 30),
+        until: day(2023, 3, 31),
+        replacement: "use request_transform and response_transform",
+        successor: None,
+        treatment: Treatment::Refused,
+        behaviour: "400 that names the attribute. This vault has no proxies yet: without it, or with \
+            null, the answer is 404.",
+        moving: "A transform holds the code that the reactor had.",
+    },
+    TokenPrivacy: Deprecation {
+        name: "token_privacy",
+        feature: "The privacy settings of tokens",
+        used_by: "`privacy` in the body of a new token",
+        operations: &[],
+        since: day(2022, 10, 13),
+        until: day(2023, 2, 1),
+        replacement: "use containers and access rules",
+        successor: None,
+        treatment: Treatment::Accepted,
+        behaviour: "Without `containers`, classification and impact level name the container \
+            `/<classification>/<impact_level>/`, each with the type's own as default. \
+            `restriction_policy` is ignored, and `privacy` is never returned.",
+        moving: "Name the container, and say by access rules who sees what in it.",
+    },
+    ClassificationPermissions: Deprecation {
+        name: "classification_permissions",
+        feature: "Permissions by classification",
+        used_by: "a permission such as `token:pci:read:high`",
+        operations: &[],
+        since: day(2022, 10, 13),
+        until: None,
+        replacement: "use token:read and its like with access rules",
+        successor: None,
+        treatment: Treatment::Refused,
+        behaviour: "400 that names the attribute which holds it: it is no permission.",
+        moving: "An access rule gives permissions for one container and everything below it.",
+    },
+    ExpiringApplications: Deprecation {
+        name: "expiring_applications",
+        feature: "Applications of the type expiring",
+        used_by: "`expiring` as the `type` of an application",
+        operations: &[],
+        since: None,
+        until: day(2023, 1, 1),
+        replacement: "use sessions of a public application",
+        successor: Some("/sessions"),
+        treatment: Treatment::Refused,
+        behaviour: "400 that names `type`.",
+        moving: "`POST /sessions` makes a key that lives for an hour, and `POST /sessions/authorize` \
+            says what it may do.",
+    },
+    ThreedsPan: Deprecation {
+        name: "threeds_pan",
+        feature: "The pan of 3-D Secure sessions",
+        used_by: "`pan` in the body of `POST /3ds/sessions`, which holds the id of a token",
+        operations: &[],
+        since: None,
+        until: None,
+        replacement: "use token_id",
+        successor: None,
+        treatment: Treatment::Accepted,
+        behaviour: "Means `token_id`. `pan_token_id` is returned beside `token_id`.",
+        moving: "Both names hold the same id.",
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn rows_have_names_of_their_own_and_dates_in_order() {
+        let names: BTreeSet<&str> = ALL.iter().map(|it| it.row().name).collect();
+        assert_eq!(names.len(), ALL.len());
+        for deprecated in ALL {
+            let row = deprecated.row();
+            if let (Some(since), Some(until)) = (row.since, row.until) {
+                assert!(since <= until, "{}", row.name);
+            }
+            assert!(!row.replacement.ends_with('.'), "{}", row.name);
+        }
+    }
+}
