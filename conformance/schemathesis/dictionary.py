@@ -348,6 +348,12 @@ BODIES = {
     "POST /sessions/authorize": authorizations(),
     "PUT /tenants/self/owner": st.fixed_dictionaries({"member_id": MEMBERS}),
 }
+FORMULA_IDS = one("stripe-card", "ebanx-card", "not-there-card")
+FORMULA_FILTERS = one(
+    {"id": ["stripe-card", "adyen-card", "not there"]},
+    {"currency": ["eur", "USD"], "country": ["DE"], "method": ["card"]},
+    {"feature": ["void", "zero_auth"], "page": 2, "size": 5},
+)
 PATHS = {
     "GET /tokens/{id}": {"id": IDS},
     "PATCH /tokens/{id}": {"id": IDS},
@@ -359,6 +365,8 @@ PATHS = {
     "GET /applications/{id}/keys/{key_id}": one(*KEYS[:5]),
     "DELETE /applications/{id}/keys/{key_id}": one(*KEYS[5:], *KEYS[:1]),
     "PUT /tenants/self/members/{id}": {"id": MEMBERS},
+    "GET /orchestration/connection_formulas/{id}": {"id": FORMULA_IDS},
+    "GET /orchestration/connection/formulas/{id}": {"id": FORMULA_IDS},
 }
 LOG_FILTERS = [
     {"entity_type": "token"},
@@ -373,6 +381,10 @@ QUERY = {
     "GET /tokens": one(*OLD_FILTERS),
     "GET /logs": one(*LOG_FILTERS),
     "GET /enrichments/card-details": one({"bin": "424242"}, {"bin": "99999999"}, {"bin": "4"}),
+    "GET /orchestration/connection_formulas": FORMULA_FILTERS,
+    "POST /orchestration/connection_formulas": FORMULA_FILTERS,
+    "GET /orchestration/connection/formulas": FORMULA_FILTERS,
+    "POST /orchestration/connection/formulas": FORMULA_FILTERS,
 }
 
 PARTS = [

@@ -73,6 +73,13 @@ pub fn named_uuid_bytes(scope: &[u8; 16], name: &str) -> [u8; 16] {
     bytes
 }
 
+/// What equal contents have in common.
+///
+/// Not keyed: it names what its reader has in full, and equal contents need equal names on all nodes.
+pub fn content_digest(content: &[u8]) -> [u8; 32] {
+    primitives::sha256_fields([b"content.v1", content])
+}
+
 /// A hash that clients may ask for under a key of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientHash {

@@ -46,8 +46,8 @@ mod vectors;
 pub use client_key::{ClientKey, ClientMessage, ClientSender, PUBLIC_KEY_BYTES, SentMessage};
 pub use custody::CustodyBinding;
 pub use digest::{
-    ClientHash, Fingerprint, blind_term, client_hmac, fingerprint, mac, named_uuid_bytes,
-    verify_mac,
+    ClientHash, Fingerprint, blind_term, client_hmac, content_digest, fingerprint, mac,
+    named_uuid_bytes, verify_mac,
 };
 pub use key::{CheckValue, KEY_BYTES, Key};
 pub use policy::PolicyDigest;

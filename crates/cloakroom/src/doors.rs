@@ -134,6 +134,13 @@ doors! {
     POST "/enrichments/bank-account-verify" Permissions(&[TokenUse]);
     GET "/enrichments/card-details" Kinds(&[Private, Public]);
 
+    GET "/orchestration/connection_formulas" Permissions(&[ConnectionFormulas]);
+    POST "/orchestration/connection_formulas" Permissions(&[ConnectionFormulas]);
+    GET "/orchestration/connection_formulas/{id}" Permissions(&[ConnectionFormulas]);
+    GET "/orchestration/connection/formulas" Permissions(&[ConnectionFormulas]);
+    POST "/orchestration/connection/formulas" Permissions(&[ConnectionFormulas]);
+    GET "/orchestration/connection/formulas/{id}" Permissions(&[ConnectionFormulas]);
+
     POST "/keys" Permissions(&[KeysCreate]);
     GET "/keys" Permissions(&[KeysRead]);
     GET "/keys/{id}" Permissions(&[KeysRead]);

@@ -21,6 +21,7 @@ pub mod threeds;
 pub mod threeds_browser;
 
 pub mod enrichments;
+pub mod formulas;
 pub mod reports;
 pub mod threeds_requests;
 pub mod token_documents;

@@ -17,8 +17,8 @@ use crate::api::{ApiError, receive_body};
 use crate::openapi::DocumentText;
 use crate::vault::Vault;
 use crate::{
-    applications, audit, client_encryption, deprecations, enrichments, idempotency, members,
-    openapi, rate_limits, reports, sessions, telemetry, tenants, threeds, threeds_browser,
+    applications, audit, client_encryption, deprecations, enrichments, formulas, idempotency,
+    members, openapi, rate_limits, reports, sessions, telemetry, tenants, threeds, threeds_browser,
     token_documents, token_intents, token_queries, tokens,
 };
 
@@ -35,6 +35,7 @@ fn keyed_routes() -> OpenApiRouter<Vault> {
         .merge(token_intents::routes())
         .merge(applications::routes())
         .merge(enrichments::routes())
+        .merge(formulas::routes())
         .merge(sessions::routes())
         .merge(audit::routes())
         .merge(client_encryption::routes())
@@ -129,6 +130,7 @@ fn cors() -> CorsLayer {
 fn exposed_headers() -> Vec<HeaderName> {
     let own = [
         HeaderName::from_static("bt-trace-id"),
+        header::ETAG,
         header::LOCATION,
         header::RETRY_AFTER,
     ];

@@ -73,7 +73,7 @@ permissions! {
     GooglePayRead "google-pay:read" [Private] "Read Google Pay tokens";
     GooglePayReveal "google-pay:reveal" [Private] "Reveal Google Pay tokens";
     GooglePayDelete "google-pay:delete" [Private] "Delete Google Pay tokens";
-    ConnectionFormulas "orchestration:connection_formulas" [Private] "List connection formulas";
+    ConnectionFormulas "orchestration:connection_formulas" [Private Management] "List connection formulas";
     ApplicationRead "application:read" [Management] "Read applications";
     ApplicationCreate "application:create" [Management] "Create applications";
     ApplicationUpdate "application:update" [Management] "Update applications";

@@ -15,7 +15,13 @@ const SCOPE: &str = "reply.scope.v1";
 const REQUEST: &str = "reply.request.v1";
 
 /// Requests that change nothing and that clients repeat with one key to get the next page.
-const READS: [&str; 3] = ["/tokens/search", "/v2/tokens/search", "/detokenize"];
+const READS: [&str; 5] = [
+    "/tokens/search",
+    "/v2/tokens/search",
+    "/detokenize",
+    "/orchestration/connection_formulas",
+    "/orchestration/connection/formulas",
+];
 
 /// Whether keys count where something is changed at this path.
 pub fn counts_at(path: &str) -> bool {
@@ -123,6 +129,8 @@ mod tests {
             (Method::POST, "/tokens/search", false),
             (Method::POST, "/v2/tokens/search", false),
             (Method::POST, "/detokenize", false),
+            (Method::POST, "/orchestration/connection_formulas", false),
+            (Method::POST, "/orchestration/connection/formulas", false),
             (Method::POST, "/tokenize", true),
         ];
         for (method, path, counts) in cases {

@@ -96,9 +96,9 @@ where
         let recorded = async move {
             let mut response = answer.await?;
             response.headers_mut().insert(TRACE_ID, header);
-            response
-                .headers_mut()
-                .insert(header::CACHE_CONTROL, NO_STORE);
+            // Nothing is kept by anybody unless its room says so.
+            let headers = response.headers_mut();
+            headers.entry(header::CACHE_CONTROL).or_insert(NO_STORE);
             pending.finish(&response, &Span::current());
             Ok(response)
         };

@@ -944,7 +944,7 @@ async fn what_there_is_to_grant_is_listed_for_any_key() {
         of("management").await,
     );
     assert_eq!(all.body.as_array().unwrap().len(), 71);
-    assert_eq!((public.len(), private.len(), management.len()), (7, 39, 32));
+    assert_eq!((public.len(), private.len(), management.len()), (7, 39, 33));
     assert!(private.contains(&"orchestration:connection_formulas".to_owned()));
     assert!(management.contains(&"tenant:invitation:create".to_owned()));
     let refused = client.get("/permissions?application_type=expiring").await;

@@ -20,6 +20,7 @@ mod documents;
 mod doors;
 mod enrichments;
 mod expiry;
+mod formulas;
 mod idempotency;
 mod ids;
 mod intents;

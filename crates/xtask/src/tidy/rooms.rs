@@ -15,6 +15,7 @@ pub(super) const LAYERS: [&[&str]; 13] = [
         "token_queries",
         "token_documents",
         "enrichments",
+        "formulas",
         "reports",
         "threeds_requests",
         "threeds_pages",
@@ -33,7 +34,7 @@ pub(super) const LAYERS: [&[&str]; 13] = [
     &["applications", "tenants", "members", "sessions"],
     &["velocity", "audit", "deprecations"],
     &["access", "rate_limits", "idempotency"],
-    &["events", "formulas", "keys"],
+    &["events", "keys"],
     &[
         "telemetry",
         "api",

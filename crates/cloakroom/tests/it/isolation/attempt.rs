@@ -445,6 +445,15 @@ impl Attempt {
                 "GET",
                 "/permissions" | "/application-templates" | "/roles" | "/logs/entity-types",
             ) => self.expected = Expected::Status(StatusCode::OK),
+            (
+                "GET" | "POST",
+                "/orchestration/connection_formulas" | "/orchestration/connection/formulas",
+            ) => self.expected = Expected::Status(StatusCode::OK),
+            (
+                "GET",
+                "/orchestration/connection_formulas/{id}"
+                | "/orchestration/connection/formulas/{id}",
+            ) => self.name("{id}", between.owner.application.application),
             ("POST" | "DELETE", "/tenants/self/connections") => {
                 self.expected = Expected::Status(StatusCode::GONE);
             }
