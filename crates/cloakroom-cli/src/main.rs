@@ -14,6 +14,7 @@ mod configuration;
 mod deprecations;
 mod dev;
 mod doctor;
+mod formulas;
 mod harden;
 mod limits;
 mod manage;
@@ -88,6 +89,9 @@ enum Command {
     Limits(rate_limits::LimitsCommand),
     /// Tell who uses what is deprecated, and what to use instead
     Deprecations(deprecations::DeprecationsArguments),
+    /// Show the catalog of connection formulas
+    #[command(subcommand)]
+    Formulas(formulas::FormulasCommand),
     /// Run simulated card networks and a simulated issuer, for tests of 3-D Secure
     ThreedsSimulator(threeds_simulator::ThreedsSimulatorArguments),
     /// Print the description of the API (OpenAPI 3.1)
@@ -151,6 +155,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Deprecations(asked) => {
             runtime()?.block_on(deprecations::run(load()?, asked))?;
         }
+        Command::Formulas(command) => formulas::run(command)?,
         Command::ThreedsSimulator(simulator) => {
             runtime()?.block_on(threeds_simulator::run(simulator))?;
         }

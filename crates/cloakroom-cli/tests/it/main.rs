@@ -13,6 +13,7 @@ mod bootstrap;
 mod canaries;
 mod deprecations;
 mod dev;
+mod formulas;
 mod idempotency;
 mod limits;
 mod serve;
