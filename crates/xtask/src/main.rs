@@ -14,6 +14,7 @@ mod conformance;
 mod deny;
 mod generate;
 mod packages;
+mod plot;
 mod process;
 mod scale;
 mod services;

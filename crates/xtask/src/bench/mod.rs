@@ -7,7 +7,6 @@ mod load;
 mod machine;
 mod node;
 mod pair;
-mod plot;
 mod probe;
 mod report;
 mod vault;
@@ -138,7 +137,7 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     let svg = arguments.svg.clone();
     write(
         &svg.unwrap_or_else(|| workspace::root().join("target/bench.svg")),
-        &plot::svg(&rows),
+        &report::chart(&rows).svg(),
     )
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::load::{Operation, Outcome};
 use super::pair::Pair;
+use crate::plot::{Chart, Group};
 
 /// One operation at one number of connections.
 #[derive(Serialize)]
@@ -107,6 +108,31 @@ pub(super) fn compared(pair: &Pair, measured: &[Compared]) -> Table {
     table
 }
 
+/// A group per operation, a bar per number of connections.
+pub(super) fn chart(rows: &[Row]) -> Chart {
+    let groups: Vec<&[Row]> = rows.chunk_by(|a, b| a.operation == b.operation).collect();
+    let label = |row: &Row| match row.connections {
+        1 => "1 connection".to_owned(),
+        several => format!("{several} connections"),
+    };
+    Chart {
+        title: "Requests per second of one node, relative to the bare engine",
+        heading: "Requests per second, relative to the bare engine",
+        reference: "bare engine".to_owned(),
+        series: groups
+            .first()
+            .map_or_else(Vec::new, |first| first.iter().map(label).collect()),
+        groups: groups
+            .iter()
+            .map(|group| Group {
+                name: group[0].operation.name().to_owned(),
+                ratios: group.iter().map(|row| row.ratio).collect(),
+            })
+            .collect(),
+        width: 760.0,
+    }
+}
+
 pub(super) fn json(rows: &[Row]) -> Result<String> {
     let mut text = serde_json::to_string_pretty(rows)?;
     text.push('\n');
@@ -142,10 +168,10 @@ const NUMBERS: [&str; 7] = [
 ];
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
-    pub(in crate::bench) fn row(operation: Operation, connections: u32, ratio: f64) -> Row {
+    fn row(operation: Operation, connections: u32, ratio: f64) -> Row {
         Row {
             operation,
             connections,
@@ -185,6 +211,27 @@ pub(super) mod tests {
             assert!(check(&text, 1).is_err(), "{ratio}");
         }
         assert!(check("[]", 1).is_err());
+    }
+
+    #[test]
+    fn the_chart_has_a_group_per_operation() {
+        let rows = [
+            row(Operation::Create, 1, 0.25),
+            row(Operation::Create, 16, 1.5),
+            row(Operation::GetMasked, 1, 0.5),
+            row(Operation::GetMasked, 16, 0.75),
+        ];
+
+        let chart = chart(&rows);
+
+        let groups: Vec<_> = chart
+            .groups
+            .iter()
+            .map(|group| (group.name.as_str(), group.ratios.clone()))
+            .collect();
+        let expected = [("create", vec![0.25, 1.5]), ("get masked", vec![0.5, 0.75])];
+        assert_eq!(groups, expected);
+        assert_eq!(chart.series, ["1 connection", "16 connections"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A throw-away PostgreSQL with the schema of the service, and one connection to it.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -20,42 +21,68 @@ const SETTINGS: [(&str, &str); 6] = [
     ("autovacuum", "off"),
 ];
 
-/// Dropped in this order: the server goes when nobody uses it any more.
-pub(super) struct Database {
+/// One connection; closed when dropped.
+pub(super) struct Session {
     pub(super) client: Client,
     _driver: JoinSet<()>,
-    _server: Postgres,
 }
 
-impl Database {
-    pub(super) async fn start(source: &Source) -> Result<Self> {
-        println!("scale: starting PostgreSQL");
-        let options = PostgresOptions {
-            settings: SETTINGS
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .to_vec(),
-            ..PostgresOptions::default()
-        };
-        let server = Postgres::start(options)?;
+impl Session {
+    async fn open(server: &Postgres) -> Result<Self> {
         let (client, connection) = tokio_postgres::connect(&server.url(), NoTls).await?;
         let mut driver = JoinSet::new();
         driver.spawn(async {
             // Whoever asks next is told why it ended.
             let _ended = connection.await;
         });
-        let database = Self {
+        Ok(Self {
             client,
             _driver: driver,
-            _server: server,
+        })
+    }
+}
+
+/// Dropped in this order: the server goes when nobody uses it any more.
+pub(super) struct Database {
+    pub(super) session: Session,
+    server: Postgres,
+}
+
+impl Database {
+    pub(super) async fn start(source: &Source) -> Result<Self> {
+        let options = PostgresOptions {
+            settings: SETTINGS
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .to_vec(),
+            ..PostgresOptions::default()
         };
+        Self::start_with(source, options).await
+    }
+
+    pub(super) async fn start_with(source: &Source, options: PostgresOptions) -> Result<Self> {
+        println!("scale: starting PostgreSQL");
+        let server = Postgres::start(options)?;
+        let session = Session::open(&server).await?;
+        let database = Self { session, server };
         for migration in &source.migrations {
             database.run(migration).await?;
         }
         Ok(database)
     }
 
+    /// A further connection.
+    pub(super) async fn connect(&self) -> Result<Session> {
+        Session::open(&self.server).await
+    }
+
+    /// Where the server keeps its files.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.server.data_folder()
+    }
+
     pub(super) async fn run(&self, sql: &str) -> Result<()> {
-        self.client
+        self.session
+            .client
             .batch_execute(sql)
             .await
             .with_context(|| sql.to_owned())
@@ -68,7 +95,7 @@ impl Database {
 
     /// Every row, each column as text.
     pub(super) async fn rows(&self, sql: &str) -> Result<Vec<Vec<String>>> {
-        let answer = self.client.simple_query(sql).await;
+        let answer = self.session.client.simple_query(sql).await;
         let read = |message: SimpleQueryMessage| match message {
             SimpleQueryMessage::Row(row) => Some(
                 (0..row.len())
@@ -84,7 +111,7 @@ impl Database {
     /// How long a statement takes and how many rows it gives.
     pub(super) async fn time(&self, sql: &str) -> Result<(Duration, usize)> {
         let started_at = Instant::now();
-        let answer = self.client.simple_query(sql).await;
+        let answer = self.session.client.simple_query(sql).await;
         let took = started_at.elapsed();
         let is_row = |message: &&SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(_));
         let rows = answer.with_context(|| sql.to_owned())?;

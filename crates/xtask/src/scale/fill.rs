@@ -47,7 +47,7 @@ pub(super) async fn fill(database: &Database, tokens: u64) -> Result<()> {
     let progress = ProgressBar::new(tokens).with_style(ProgressStyle::with_template(
         "{msg:20} {wide_bar} {human_pos}/{human_len} {eta}",
     )?);
-    let again = drop_indexes(database).await?;
+    let again = drop_indexes(database, "'token', 'term'", "").await?;
     progress.set_message("tokens");
     copy_tokens(database, tokens, &progress).await?;
     progress.set_message("terms and claims");
@@ -74,7 +74,7 @@ pub(super) async fn fill(database: &Database, tokens: u64) -> Result<()> {
 
 async fn copy_tokens(database: &Database, tokens: u64, progress: &ProgressBar) -> Result<()> {
     const STEP: u64 = 1_000;
-    let sink = database.client.copy_in(COPY).await?;
+    let sink = database.session.client.copy_in(COPY).await?;
     let mut writer = pin!(BinaryCopyInWriter::new(sink, &TYPES));
     let by = Uuid::from_u64_pair(7, 7);
     let noise: Vec<u8> = (0..512).flat_map(|n| mix(n).to_be_bytes()).collect();
@@ -117,24 +117,33 @@ fn moment(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
-/// Drops keys and indexes of the large tables; answers the statements that make them again.
-async fn drop_indexes(database: &Database) -> Result<String> {
-    let sql = "select
+/// Drops keys and indexes of these tables; answers the statements that make them again, keys with these
+/// parameters of storage.
+pub(super) async fn drop_indexes(
+    database: &Database,
+    tables: &str,
+    storage: &str,
+) -> Result<String> {
+    let sql = format!(
+        "select
             coalesce(string_agg(format('alter table %s drop constraint %I', class, name), ';'), ''),
-            coalesce(string_agg(format('alter table %s add %s', class, definition), ';'), '')
+            coalesce(string_agg(format('alter table %s add %s {storage}', class, definition), ';'), '')
         from (
             select conrelid::regclass as class, conname as name,
                    pg_get_constraintdef(oid) as definition
             from pg_constraint
-            where contype = 'p' and conrelid in ('token'::regclass, 'term'::regclass)
-        ) key";
-    let keys = database.ask(sql).await?.unwrap_or_default();
-    let sql = "select
+            where contype = 'p' and conrelid in (select unnest(array[{tables}])::regclass)
+        ) key"
+    );
+    let keys = database.ask(&sql).await?.unwrap_or_default();
+    let sql = format!(
+        "select
             coalesce(string_agg(format('drop index %s', indexrelid::regclass), ';'), ''),
             coalesce(string_agg(pg_get_indexdef(indexrelid), ';'), '')
         from pg_index
-        where not indisprimary and indrelid in ('token'::regclass, 'term'::regclass)";
-    let indexes = database.ask(sql).await?.unwrap_or_default();
+        where not indisprimary and indrelid in (select unnest(array[{tables}])::regclass)"
+    );
+    let indexes = database.ask(&sql).await?.unwrap_or_default();
     let (Some([drop_keys, add_keys]), Some([drop_indexes, add_indexes])) =
         (keys.first_chunk(), indexes.first_chunk())
     else {

@@ -3,6 +3,7 @@
 mod case;
 mod database;
 mod fill;
+mod growth;
 mod hard;
 mod page;
 mod plan;
@@ -27,6 +28,8 @@ pub(crate) struct Arguments {
     /// Print the plans as PostgreSQL tells them
     #[arg(long)]
     plans: bool,
+    #[command(flatten)]
+    growth: growth::Growing,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -39,11 +42,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         // The losing future is dropped, and with it the server.
         tokio::select! {
-            result = examine(arguments, &source) => result,
+            result = examine_or_grow(arguments, &source) => result,
             _ = interrupt.recv() => bail!("interrupted"),
             _ = terminate.recv() => bail!("terminated"),
         }
     })
+}
+
+async fn examine_or_grow(arguments: &Arguments, source: &Source) -> Result<()> {
+    match arguments.growth.is_given() {
+        true => growth::run(&arguments.growth, source).await,
+        false => examine(arguments, source).await,
+    }
 }
 
 async fn examine(arguments: &Arguments, source: &Source) -> Result<()> {

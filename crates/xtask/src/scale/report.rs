@@ -1,7 +1,7 @@
 //! The results as tables that a terminal and a Markdown page show alike.
 
 use comfy_table::presets::ASCII_MARKDOWN;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, Row, Table};
 
 use super::hard::Hard;
 use super::page::Measured;
@@ -60,13 +60,13 @@ pub(super) fn hard(hard: &[Hard]) -> Table {
     table
 }
 
-fn new<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
+pub(super) fn new(header: impl Into<Row>) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN).set_header(header);
     table
 }
 
-fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
+pub(super) fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
     for column in table
         .column_iter_mut()
         .skip(columns.start)

@@ -63,6 +63,12 @@ impl Source {
         )
     }
 
+    /// The text of one statement.
+    pub(super) fn text(&self, name: &str) -> Result<&str> {
+        let text = self.statements.get(name).map(String::as_str);
+        text.with_context(|| format!("the service has no statement {name}"))
+    }
+
     fn tried(&self) -> impl Iterator<Item = (&String, &String)> {
         self.statements.iter().filter(|(name, _)| {
             ROOMS.iter().any(|room| name.starts_with(room)) && !UNTRIED.contains(&name.as_str())

@@ -1,0 +1,181 @@
+//! What could be chosen otherwise, measured where it matters: in the largest table.
+
+use anyhow::Result;
+use comfy_table::Table;
+use serde::Serialize;
+
+use super::super::database::Database;
+use super::super::report::{align_right, new};
+use super::super::source::Source;
+use super::copy::Copy;
+use super::cost::{Cost, median_cost};
+use super::ids::Ids;
+use super::{SHORT, create};
+
+const ROUNDS: usize = 3;
+const CREATES: usize = 10_000;
+/// Tokens of the tables in which other shapes are tried.
+const COPIED: u64 = 200_000;
+
+/// One question and what each answer costs.
+#[derive(Serialize)]
+pub(super) struct Choice {
+    question: &'static str,
+    options: Vec<Measured>,
+}
+
+#[derive(Serialize)]
+struct Measured {
+    name: String,
+    /// Bytes of a token and its indexes, where the options differ in it.
+    bytes_per_token: Option<f64>,
+    /// The share of updates that needed no new entry in any index.
+    in_place: Option<f64>,
+    cost: Cost,
+}
+
+impl Measured {
+    fn of(name: impl Into<String>, cost: Cost) -> Self {
+        Self {
+            name: name.into(),
+            bytes_per_token: None,
+            in_place: None,
+            cost,
+        }
+    }
+}
+
+impl Choice {
+    pub(super) fn table(&self) -> Table {
+        let mut table = new([
+            self.question,
+            "µs",
+            "blocks",
+            "of them read",
+            "log bytes",
+            "log pages",
+            "bytes per token",
+            "in place",
+        ]);
+        for option in &self.options {
+            let cost = &option.cost;
+            table.add_row([
+                option.name.clone(),
+                format!("{:.0}", cost.microseconds),
+                format!("{:.1}", cost.blocks()),
+                format!("{:.2}", cost.blocks_read),
+                format!("{:.0}", cost.wal_bytes),
+                format!("{:.2}", cost.wal_pages),
+                shown(option.bytes_per_token, 0),
+                shown(option.in_place, 2),
+            ]);
+        }
+        align_right(&mut table, 1..8);
+        table
+    }
+}
+
+fn shown(number: Option<f64>, digits: usize) -> String {
+    number.map_or_else(String::new, |number| format!("{number:.digits$}"))
+}
+
+pub(super) async fn compare(
+    database: &Database,
+    source: &Source,
+    tokens: u64,
+) -> Result<Vec<Choice>> {
+    let (rounds, creates) = match tokens < SHORT {
+        true => (1, CREATES / 10),
+        false => (ROUNDS, CREATES),
+    };
+    let text = source.text("tokens::insert")?;
+    let copied = COPIED.min(tokens / 2);
+    Ok(vec![
+        ids(database, text, rounds, creates).await?,
+        fill_factors(database, copied).await?,
+        column_orders(database, copied).await?,
+    ])
+}
+
+/// With and without compression of whole pages in the log.
+async fn ids(database: &Database, text: &str, rounds: usize, creates: usize) -> Result<Choice> {
+    const PLAIN: &str = "set wal_compression = off";
+    const PACKED: &str = "set wal_compression = lz4";
+    let options = [
+        ("random ids", Ids::Random, PLAIN),
+        ("ids by time", Ids::ByTime, PLAIN),
+        ("ids by window", Ids::ByWindow, PLAIN),
+        ("random ids, log compressed", Ids::Random, PACKED),
+        ("ids by time, log compressed", Ids::ByTime, PACKED),
+    ];
+    let mut measured = vec![Vec::new(); options.len()];
+    for round in 0..rounds {
+        for ((at, (_, ids, settings)), costs) in options.iter().enumerate().zip(&mut measured) {
+            let work = create::Work {
+                text,
+                clients: 16,
+                settings,
+            };
+            let ids = ids.make(creates, round * options.len() + at);
+            costs.push(create::measure(database, &work, ids).await?);
+        }
+    }
+    Ok(Choice {
+        question: "create, 16 clients",
+        options: options
+            .iter()
+            .zip(&measured)
+            .map(|((name, ..), costs)| Measured::of(*name, median_cost(costs)))
+            .collect(),
+    })
+}
+
+/// Room that pages keep for new versions of their rows: what a rotation of all keys costs with it.
+async fn fill_factors(database: &Database, rows: u64) -> Result<Choice> {
+    let mut options = Vec::new();
+    for fill_factor in [100, 95, 90, 80] {
+        let copy = Copy::make(database, rows, fill_factor, "").await?;
+        let bytes_per_token = copy.bytes_per_token().await?;
+        let cost = copy.rotate().await?;
+        options.push(Measured {
+            bytes_per_token: Some(bytes_per_token),
+            in_place: Some(copy.in_place().await?),
+            ..Measured::of(format!("fill factor {fill_factor}"), cost)
+        });
+        copy.remove().await?;
+    }
+    Ok(Choice {
+        question: "rotate all, per row",
+        options,
+    })
+}
+
+/// The index of lists with the type first, as it is, and with the path first.
+async fn column_orders(database: &Database, rows: u64) -> Result<Choice> {
+    const PATH_FIRST: &str = "do $$ begin execute (
+            select string_agg(format('drop index %s', indexrelid::regclass), ';')
+            from pg_index
+            where indrelid = 'copied'::regclass and not indisprimary); end $$;
+        create index on copied (tenant_id, path, created_at, token_id, kind)";
+    const EVERY_TYPE: &str = "{1,2,3,4,5,6,7,8,9}";
+    const NO_TYPE: &str = "{7}";
+    let mut options = Vec::new();
+    for (order, walks, more) in [("type first", true, ""), ("path first", false, PATH_FIRST)] {
+        let copy = Copy::make(database, rows, 100, more).await?;
+        let bytes_per_token = Some(copy.bytes_per_token().await?);
+        for (which, kinds) in [
+            ("all types", EVERY_TYPE),
+            ("a type that no token has", NO_TYPE),
+        ] {
+            options.push(Measured {
+                bytes_per_token,
+                ..Measured::of(format!("{order}, {which}"), copy.page(walks, kinds).await?)
+            });
+        }
+        copy.remove().await?;
+    }
+    Ok(Choice {
+        question: "list, page 1",
+        options,
+    })
+}
