@@ -35,7 +35,7 @@ enum Tool {
 }
 
 /// Cheap before dear, and nothing before what it needs.
-static STEPS: [Step; 12] = [
+static STEPS: [Step; 13] = [
     cargo("format", &["fmt", "--all", "--check"]),
     task("tidy", &["tidy"]),
     task("deny", &["deny"]),
@@ -65,6 +65,7 @@ static STEPS: [Step; 12] = [
     cargo("doctests", &["test", "--doc", "--workspace", "--locked"]),
     task("generate", &["generate", "--check"]),
     task("scale", &["scale", "--tokens", "100000"]),
+    task("growth", &["scale", "--grow", "0.1,0.3"]),
     Step {
         name: "conformance",
         tool: Tool::Task,

@@ -10,6 +10,8 @@ use super::super::source::Source;
 use super::copy::Copy;
 use super::cost::{Cost, median_cost};
 use super::ids::Ids;
+use super::operation::Bench;
+use super::pass::{self, Order};
 use super::{SHORT, create};
 
 const ROUNDS: usize = 3;
@@ -92,6 +94,7 @@ pub(super) async fn compare(
     let copied = COPIED.min(tokens / 2);
     Ok(vec![
         ids(database, text, rounds, creates).await?,
+        rotations(&Bench::new(database, source, tokens).await?, rounds).await?,
         fill_factors(database, copied).await?,
         column_orders(database, copied).await?,
     ])
@@ -126,6 +129,29 @@ async fn ids(database: &Database, text: &str, rounds: usize, creates: usize) -> 
             .iter()
             .zip(&measured)
             .map(|((name, ..), costs)| Measured::of(*name, median_cost(costs)))
+            .collect(),
+    })
+}
+
+/// Batches of a rotation right after a checkpoint, in two orders.
+async fn rotations(bench: &Bench<'_>, rounds: usize) -> Result<Choice> {
+    const BATCHES: usize = 3;
+    let orders = [
+        ("in the order of ids", Order::Key),
+        ("in the order of lists", Order::List),
+    ];
+    let mut measured = vec![Vec::new(); orders.len()];
+    for _ in 0..rounds {
+        for ((_, order), costs) in orders.iter().zip(&mut measured) {
+            costs.push(pass::rotate(bench, BATCHES, *order).await?);
+        }
+    }
+    Ok(Choice {
+        question: "rotate, per row",
+        options: orders
+            .iter()
+            .zip(&measured)
+            .map(|((name, _), costs)| Measured::of(*name, median_cost(costs)))
             .collect(),
     })
 }

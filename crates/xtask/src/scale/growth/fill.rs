@@ -176,7 +176,7 @@ fn rows(due_every: u64) -> String {
             select {TENANT}, token_id, container_id, (array[{paths}])[container_id],
                    case when n % 7 = 0 and container_id in (8, 9, 10) then 3
                         else ('{{{kinds}}}'::smallint[])[container_id] end,
-                   to_timestamp(1700000000 + n / 3),
+                   to_timestamp(1700000000 + n / 3.0),
                    case when n % 50 <> 0 then null
                         when n / 50 % {due_every} = 0 then to_timestamp(1750000000 + n / 3)
                         else to_timestamp(4000000000 + n) end,

@@ -75,7 +75,7 @@ pub(super) async fn run(arguments: &Growing, source: &Source) -> Result<()> {
             }
         }
         from = to;
-        server::harden(&database).await?;
+        server::harden(&database, to >= SHORT).await?;
         let measured = measure(&database, source, to).await?;
         println!("{}", report::of_size(&measured));
         grown.push(measured);
@@ -119,13 +119,13 @@ async fn measure(database: &Database, source: &Source, tokens: u64) -> Result<Gr
     let parts = size::measure(database, tokens).await?;
     let bench = Bench::new(database, source, tokens).await?;
     let (rounds, often) = match tokens < SHORT {
-        true => (2, counts(10)),
+        true => (2, counts(20)),
         false => (ROUNDS, counts(1)),
     };
     // Once before, so that memory holds what it would hold. What has expired is needed later.
     for operation in Operation::ALL {
         if operation != Operation::Sweep {
-            bench.measure(operation, &counts(10)).await?;
+            bench.measure(operation, &counts(20)).await?;
         }
     }
     let mut measured: Vec<Vec<Cost>> = vec![Vec::new(); Operation::ALL.len()];

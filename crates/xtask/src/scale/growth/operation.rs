@@ -219,7 +219,7 @@ impl<'a> Bench<'a> {
             Operation::Create => self.creates(counts.creates, 1).await,
             Operation::CreateAtOnce => self.creates(counts.creates_at_once, 16).await,
             Operation::Sweep => pass::sweep(self, &self.sweep, counts.batches).await,
-            Operation::Rotate => pass::rotate(self, counts.batches).await,
+            Operation::Rotate => pass::rotate(self, counts.batches, pass::Order::Key).await,
         }
     }
 

@@ -52,10 +52,38 @@ pub(super) async fn sweep(bench: &Bench<'_>, sweep: &Statement, batches: usize) 
     counted(bench.database, &["tokens::sweep"], rows as u64, each).await
 }
 
-/// Writes the sealed values of batches that start at random ids; one commit each.
-pub(super) async fn rotate(bench: &Bench<'_>, batches: usize) -> Result<Cost> {
+/// In which order a rotation goes through the tokens.
+#[derive(Clone, Copy)]
+pub(super) enum Order {
+    Key,
+    /// As lists go: by type, path and time.
+    List,
+}
+
+const BATCH_OF_LIST: (&str, &str) = (
+    "growth::batch_of_list",
+    "-- growth::batch_of_list
+        select token_id, row_version, sealed
+        from token
+        where tenant_id = $1
+          and (kind, path, created_at, token_id) > (
+            select kind, path, created_at, token_id
+            from token
+            where tenant_id = $1
+              and token_id = $2
+          )
+        order by kind, path, created_at, token_id
+        limit $3",
+);
+
+/// Writes the sealed values of batches that start at random tokens; one commit each.
+pub(super) async fn rotate(bench: &Bench<'_>, batches: usize, order: Order) -> Result<Cost> {
     let client = &bench.session.client;
-    let [(batch_name, batch), (again_name, again)] = ROTATION;
+    let [by_key, (again_name, again)] = ROTATION;
+    let (batch_name, batch) = match order {
+        Order::Key => by_key,
+        Order::List => BATCH_OF_LIST,
+    };
     let (batch, again) = (client.prepare(batch).await?, client.prepare(again).await?);
     let starts = bench.draw(batches).await?;
     bench.database.run("checkpoint").await?;

@@ -47,8 +47,9 @@ pub(super) async fn relax(database: &Database) -> Result<()> {
     switch(database, "off").await
 }
 
-/// Everything is on the disk, and from now on nothing is done before it is.
-pub(super) async fn harden(database: &Database) -> Result<()> {
+/// Everything is on the disk, and from now on nothing is done before it is. What others have in memory is
+/// written out too where that is worth waiting for.
+pub(super) async fn harden(database: &Database, waits_for_all: bool) -> Result<()> {
     switch(database, "on").await?;
     for setting in DURABILITY {
         let value = database.ask(&format!("show {setting}")).await?;
@@ -59,7 +60,9 @@ pub(super) async fn harden(database: &Database) -> Result<()> {
         );
     }
     database.run("checkpoint").await?;
-    nix::unistd::sync();
+    if waits_for_all {
+        nix::unistd::sync();
+    }
     Ok(())
 }
 
