@@ -12,6 +12,7 @@ mod bench;
 mod check;
 mod conformance;
 mod deny;
+mod engines;
 mod generate;
 mod packages;
 mod plot;

@@ -15,7 +15,7 @@ use anyhow::{Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::database::Database;
-use self::source::Source;
+pub(crate) use self::source::Source;
 
 /// With fewer, there is no page 1000 of everything that is measured.
 const TOKENS_MIN: u64 = 100_000;

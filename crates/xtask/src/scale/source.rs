@@ -15,15 +15,15 @@ const ROOMS: [&str; 2] = ["token_queries::", "tokens::"];
 const UNTRIED: [&str; 2] = ["tokens::insert", "tokens::update"];
 
 #[derive(Deserialize)]
-pub(super) struct Source {
-    pub(super) migrations: Vec<String>,
+pub(crate) struct Source {
+    pub(crate) migrations: Vec<String>,
     statements: BTreeMap<String, String>,
 }
 
 impl Source {
     /// Asks the library's example of that name: this program does not depend on the service, so that
     /// it runs when the service does not build.
-    pub(super) fn ask() -> Result<Self> {
+    pub(crate) fn ask() -> Result<Self> {
         let output = workspace::cargo()
             .args(["run", "--quiet", "--locked", "--package", "cloakroom"])
             .args(["--example", "statements"])
@@ -61,6 +61,13 @@ impl Source {
             "no case for {}: add one to scale/case.rs",
             missing.join(", ")
         )
+    }
+
+    /// Every statement of the service: its name and its text.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.statements
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
     /// The text of one statement.
