@@ -26,15 +26,15 @@ pub(super) fn markdown(known: &Known, statements: &[(&str, &str)]) -> Result<Str
     Ok(text)
 }
 
+/// How many are not simply accepted. Those that are do not count: a new one changes nothing here.
 fn totals(text: &mut String, known: &Known, statements: &[(&str, &str)]) -> Result<()> {
     writeln!(
         text,
-        "Of {} statements, as they are today:\n",
-        statements.len()
+        "Statements that an engine does not simply accept today:\n"
     )?;
     writeln!(
         text,
-        "| engine | accepts | limits | undocumented | refuses |\n|---|---|---|---|---|"
+        "| engine | limits | undocumented | refuses |\n|---|---|---|---|"
     )?;
     for engine in &known.engines {
         let verdicts: Vec<Verdict> = statements
@@ -49,9 +49,8 @@ fn totals(text: &mut String, known: &Known, statements: &[(&str, &str)]) -> Resu
         };
         writeln!(
             text,
-            "| {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} |",
             engine.name,
-            count(Verdict::Accepts),
             count(Verdict::Limits),
             count(Verdict::Unknown),
             count(Verdict::Refuses)
@@ -142,7 +141,7 @@ mod tests {
 
         let text = markdown(&known, &statements).unwrap();
 
-        assert!(text.starts_with("Of 2 statements"), "{text}");
+        assert!(text.contains("\n| Citus | 0 | 0 | 1 |\n"), "{text}");
         assert!(
             text.contains("\nCitus refuses `tokens::sweep`.\n"),
             "{text}"

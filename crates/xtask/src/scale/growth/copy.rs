@@ -57,8 +57,8 @@ impl<'a> Copy<'a> {
         Ok(share.parse()?)
     }
 
-    /// Writes every sealed value once, in the order of the key.
-    pub(super) async fn rotate(&self) -> Result<Cost> {
+    /// Writes sealed values once, in the order of the key: this many batches, or all.
+    pub(super) async fn rotate(&self, batches: usize) -> Result<Cost> {
         let session = self.database.connect().await?;
         let client = &session.client;
         let [(batch_name, batch), (again_name, again)] = ROTATION;
@@ -73,7 +73,7 @@ impl<'a> Copy<'a> {
         reset(self.database).await?;
         let started_at = Instant::now();
         let (mut rows, mut last) = (0, Uuid::nil());
-        loop {
+        for _ in 0..batches {
             let old = client.query(&batch, &[&TENANT, &last, &BATCH]).await?;
             let ids: Vec<Uuid> = old.iter().map(|row| row.get(0)).collect();
             let Some(&end) = ids.last() else {
