@@ -1,6 +1,6 @@
 //! What the interface has left behind: which of it still works, who uses it, and what to use instead.
 //!
-//! One table says all of it ([`table`]). Whoever sees a deprecated thing in a request notes it
+//! One table says all of it (`table.rs`). Whoever sees a deprecated thing in a request notes it
 //! (`caller.uses.note`), and the gate adds the headers and counts.
 
 mod api;
