@@ -1,5 +1,7 @@
 //! Someone who asks over HTTP.
 
+use std::time::Duration;
+
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 
@@ -23,10 +25,14 @@ pub(crate) struct Answer {
 
 impl Client {
     pub(crate) fn new(base_url: &str, key: Option<&str>) -> Self {
+        // Well before the node closes connections that nobody uses: a request that meets one on its way
+        // out is lost.
+        let client = reqwest::Client::builder().pool_idle_timeout(Duration::from_secs(2));
+        let client = client.build().unwrap();
         Self {
             base_url: base_url.to_owned(),
             key: key.map(str::to_owned),
-            http: reqwest::Client::new(),
+            http: client,
         }
     }
 
