@@ -277,7 +277,7 @@ async fn browsers_on_any_site_may_ask() {
         "x-ratelimit-limit,x-ratelimit-remaining,x-ratelimit-reset,ratelimit-policy,ratelimit";
     assert_eq!(
         exposed,
-        format!("bt-trace-id,etag,location,retry-after,{limits}")
+        format!("bt-trace-id,etag,location,retry-after,{limits},deprecation,sunset,link")
     );
 }
 
