@@ -2,7 +2,7 @@
 
 use clap::Args;
 use cloakroom::access::Tenant;
-use cloakroom::config::Config;
+use cloakroom::config::{self, Config};
 use cloakroom::deprecations::{ALL, Deprecation, Used};
 use cloakroom::{Vault, deprecations, tenants};
 use comfy_table::presets::NOTHING;
@@ -43,7 +43,8 @@ pub(crate) async fn run(config: Config, arguments: DeprecationsArguments) -> any
     say!("{}\n", drawn(&calls));
     for row in ALL.iter().map(|it| it.row()) {
         if calls.iter().any(|(_, used)| used.name == row.name) {
-            say!("{}: {} ({}).", row.name, row.replacement, standing(row));
+            let standing = standing(row, &vault.config.deprecated);
+            say!("{}: {} ({standing}).", row.name, row.replacement);
         }
     }
     say!("docs/api/deprecations.md tells how to move.");
@@ -72,7 +73,7 @@ fn drawn(calls: &[(Tenant, Used)]) -> comfy_table::Table {
         };
         table.add_row([
             &used.name,
-            &tenant.name,
+            &format!("{} ({})", tenant.name, tenant.id.uuid),
             &application,
             &used.calls.to_string(),
             &used.first_at.strftime("%F").to_string(),
@@ -85,10 +86,12 @@ fn drawn(calls: &[(Tenant, Used)]) -> comfy_table::Table {
     table
 }
 
-fn standing(row: &Deprecation) -> String {
-    match row.until {
-        Some(until) => format!("{}; promised until {until}", row.treatment.name()),
-        None => row.treatment.name().to_owned(),
+/// What happens to it here, and until when it was promised where it still works.
+fn standing(row: &Deprecation, settings: &config::Deprecated) -> String {
+    match (row.is_gone(settings), row.until) {
+        (true, _) => "gone".to_owned(),
+        (false, Some(until)) => format!("{}; promised until {until}", row.treatment.name()),
+        (false, None) => row.treatment.name().to_owned(),
     }
 }
 

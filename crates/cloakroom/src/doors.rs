@@ -177,12 +177,18 @@ doors! {
     GET "/reactor-formulas/{id}" Key;
     PUT "/reactor-formulas/{id}" Key;
     DELETE "/reactor-formulas/{id}" Key;
+    GET "/reactors" Key;
     POST "/reactors" Key;
+    GET "/reactors/{id}" Key;
+    DELETE "/reactors/{id}" Key;
     PUT "/reactors/{id}" Key;
     PATCH "/reactors/{id}" Key;
     POST "/reactors/{id}/react" Key;
     POST "/reactors/{id}/react-async" Key;
+    GET "/proxies" Key;
     POST "/proxies" Key;
+    GET "/proxies/{id}" Key;
+    DELETE "/proxies/{id}" Key;
     PUT "/proxies/{id}" Key;
     PATCH "/proxies/{id}" Key;
 }

@@ -4,7 +4,6 @@
 //! asking; then the rooms, from the ones that answer requests down to the ones they stand on.
 
 pub mod admin;
-pub mod deprecations;
 pub mod doctor;
 pub mod doors;
 pub mod jobs;
@@ -44,6 +43,7 @@ pub mod sessions;
 pub mod tenants;
 
 pub mod audit;
+pub mod deprecations;
 pub mod velocity;
 
 pub mod access;

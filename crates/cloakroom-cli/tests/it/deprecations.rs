@@ -47,7 +47,7 @@ fn calls_are_told_by_tenant_and_application() {
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
-    assert!(lines[1].starts_with("list_tokens_v1 T A ("), "{shown}");
+    assert!(lines[1].starts_with("list_tokens_v1 T ("), "{shown}");
     let instead = "list_tokens_v1: use GET /v2/tokens (served; promised until 2025-03-01).";
     assert!(lines.iter().any(|line| line == instead), "{shown}");
     let json: Value = serde_json::from_str(&json).unwrap();

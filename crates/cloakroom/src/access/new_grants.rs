@@ -35,6 +35,19 @@ pub struct NewRule {
     pub permissions: Vec<String>,
 }
 
+impl NewGrants {
+    /// Whether a permission is one of those by classification, which there once were: `token:pci:read`.
+    pub fn are_by_classification(&self) -> bool {
+        let ruled = self.rules.iter().flat_map(|rule| &rule.permissions);
+        let mut names = self.permissions.iter().chain(ruled);
+        names.any(|name| {
+            let mut parts = name.split(':').take(2);
+            let classifications = ["general", "bank", "pci", "pii"];
+            parts.next() == Some("token") && parts.any(|it| classifications.contains(&it))
+        })
+    }
+}
+
 /// A condition that someone asks for.
 #[derive(Clone, Debug, Default)]
 pub struct NewCondition {

@@ -102,18 +102,9 @@ pub(super) fn note_removed(caller: &Caller, kind: Option<&str>, grants: &NewGran
     if kind == Some(EXPIRING) {
         caller.uses.note(Deprecated::ExpiringApplications);
     }
-    let ruled = grants.rules.iter().flat_map(|rule| &rule.permissions);
-    let mut names = grants.permissions.iter().chain(ruled);
-    if names.any(|name| is_by_classification(name)) {
+    if grants.are_by_classification() {
         caller.uses.note(Deprecated::ClassificationPermissions);
     }
-}
-
-/// Such as `token:pci:read:high`.
-fn is_by_classification(permission: &str) -> bool {
-    let mut parts = permission.split(':');
-    let classifications = ["general", "bank", "pci", "pii"];
-    parts.next() == Some("token") && parts.next().is_some_and(|it| classifications.contains(&it))
 }
 
 fn kind(given: Option<&str>) -> Result<ApplicationKind, Vec<Broken>> {

@@ -23,12 +23,18 @@ pub fn routes() -> OpenApiRouter<Vault> {
         .routes(routes!(find_formula))
         .routes(routes!(replace_formula))
         .routes(routes!(delete_formula))
+        .routes(routes!(list_reactors))
         .routes(routes!(create_reactor))
+        .routes(routes!(find_reactor))
+        .routes(routes!(delete_reactor))
         .routes(routes!(replace_reactor))
         .routes(routes!(change_reactor))
         .routes(routes!(react))
         .routes(routes!(react_later))
+        .routes(routes!(list_proxies))
         .routes(routes!(create_proxy))
+        .routes(routes!(find_proxy))
+        .routes(routes!(delete_proxy))
         .routes(routes!(replace_proxy))
         .routes(routes!(change_proxy))
 }
@@ -92,11 +98,17 @@ macro_rules! unbuilt {
 }
 
 unbuilt! {
+    list_reactors: get "/reactors", "List reactors.", NOTHING;
+    find_reactor: get "/reactors/{id}" (reactor), "Read a reactor.", NOTHING;
+    delete_reactor: delete "/reactors/{id}" (reactor), "Delete a reactor.", NOTHING;
     create_reactor: post "/reactors", "Create a reactor.", REACTOR;
     replace_reactor: put "/reactors/{id}" (reactor), "Change a reactor.", REACTOR;
     change_reactor: patch "/reactors/{id}" (reactor), "Change parts of a reactor.", REACTOR;
     react: post "/reactors/{id}/react" (reactor), "Run a reactor.", REACT;
     react_later: post "/reactors/{id}/react-async" (reactor), "Run a reactor, later.", REACT;
+    list_proxies: get "/proxies", "List proxies.", NOTHING;
+    find_proxy: get "/proxies/{id}" (proxy), "Read a proxy.", NOTHING;
+    delete_proxy: delete "/proxies/{id}" (proxy), "Delete a proxy.", NOTHING;
     create_proxy: post "/proxies", "Create a proxy.", PROXY;
     replace_proxy: put "/proxies/{id}" (proxy), "Change a proxy.", PROXY;
     change_proxy: patch "/proxies/{id}" (proxy), "Change parts of a proxy.", PROXY;
@@ -105,6 +117,7 @@ unbuilt! {
 /// An attribute that was removed, and the row that says so.
 type Removed = (&'static str, Deprecated);
 
+const NOTHING: &[Removed] = &[];
 const REACTOR: &[Removed] = &[("formula", Deprecated::ReactorFormulas)];
 const REACT: &[Removed] = &[("callback_url", Deprecated::ReactorCallbackUrl)];
 const PROXY: &[Removed] = &[

@@ -36,24 +36,37 @@ impl Counts {
         *self.lock().entry(counted).or_default() += 1;
     }
 
-    /// Writes down what was counted since the last time. What cannot be written is written later;
-    /// what a killed node has not written is not counted.
+    /// Writes down what was counted since the last time. What cannot be written is written later, also
+    /// if nobody waits for this to end; what a killed node has not written is not counted.
     pub async fn write(&self, vault: &Vault) -> Result<(), storage::Error> {
-        let counted = std::mem::take(&mut *self.lock());
-        if counted.is_empty() {
+        let mut taken = Taken {
+            counts: self,
+            calls: std::mem::take(&mut *self.lock()),
+        };
+        if taken.calls.is_empty() {
             return Ok(());
         }
-        let written = store::add(&vault.db, &counted).await;
-        if written.is_err() {
-            let mut counts = self.lock();
-            for (what, calls) in counted {
-                *counts.entry(what).or_default() += calls;
-            }
-        }
-        written
+        store::add(&vault.db, &taken.calls).await?;
+        taken.calls.clear();
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Counted, i64>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Calls on their way to the database; those that did not get there are given back.
+struct Taken<'a> {
+    counts: &'a Counts,
+    calls: BTreeMap<Counted, i64>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut counts = self.counts.lock();
+        for (what, calls) in std::mem::take(&mut self.calls) {
+            *counts.entry(what).or_default() += calls;
+        }
     }
 }

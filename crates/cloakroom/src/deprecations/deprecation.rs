@@ -23,7 +23,7 @@ pub struct Deprecation {
     pub until: Option<Date>,
     /// What to use instead.
     pub replacement: &'static str,
-    /// The path of what to use instead, if one path is all there is to say.
+    /// The path of the operation that follows, for operations that have one.
     pub successor: Option<&'static str>,
     pub treatment: Treatment,
     /// What this vault does with it.
@@ -58,7 +58,7 @@ impl Treatment {
 
 impl Deprecation {
     /// Whether this vault answers to the operation at all.
-    pub(super) fn is_gone(&self, config: &config::Deprecated) -> bool {
+    pub fn is_gone(&self, config: &config::Deprecated) -> bool {
         match self.treatment {
             Treatment::Served(mode) => mode(config) == config::Deprecation::Gone,
             Treatment::Accepted | Treatment::Refused => false,

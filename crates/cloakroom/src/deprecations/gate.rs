@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use http::header::{HOST, LINK};
@@ -19,7 +19,8 @@ const SUNSET: HeaderName = HeaderName::from_static("sunset");
 /// What this gate adds to answers.
 pub const HEADERS: [HeaderName; 3] = [DEPRECATION, SUNSET, LINK];
 
-/// Stands behind the look-up of the key. Success or failure, the answer tells what was used.
+/// Stands behind the look-up of the key. Success or failure, an answer tells that its operation is
+/// deprecated; whatever else was used is counted.
 pub async fn tell_and_count(State(vault): State<Vault>, request: Request, next: Next) -> Response {
     let Some(caller) = request.extensions().get::<Arc<Caller>>().cloned() else {
         return next.run(request).await;
@@ -27,19 +28,29 @@ pub async fn tell_and_count(State(vault): State<Vault>, request: Request, next: 
     if caller.is_legacy {
         caller.uses.note(Deprecated::LegacyRateLimits);
     }
-    let authority = request.uri().authority().cloned();
-    let host = request.headers().get(HOST).cloned();
+    let http = &vault.config.http;
+    let told = operation(&vault, &request).map(|operation| {
+        caller.uses.note(operation);
+        let (authority, host) = (request.uri().authority(), request.headers().get(HOST));
+        (operation.row(), BaseUrl::of(http, authority, host))
+    });
     let mut response = next.run(request).await;
-    for used in caller.uses.noted() {
-        let row = used.row();
-        let base_url = BaseUrl::of(&vault.config.http, authority.as_ref(), host.as_ref());
+    if let Some((row, base_url)) = told {
         tell(row, &base_url.0, response.headers_mut());
-        vault.deprecations.add(&caller, row);
+    }
+    for used in caller.uses.noted() {
+        vault.deprecations.add(&caller, used.row());
     }
     response
 }
 
-/// Of several things, each has its link; the dates are those of the first.
+/// The row of the operation that is asked for, if it is deprecated as a whole.
+fn operation(vault: &Vault, request: &Request) -> Option<Deprecated> {
+    let path = request.extensions().get::<MatchedPath>()?.as_str();
+    let path = path.strip_prefix(vault.config.http.prefix())?;
+    Deprecated::of_operation(request.method(), path)
+}
+
 fn tell(row: &Deprecation, base_url: &str, headers: &mut HeaderMap) {
     let dates = [
         (DEPRECATION, row.since_header()),
@@ -47,13 +58,13 @@ fn tell(row: &Deprecation, base_url: &str, headers: &mut HeaderMap) {
     ];
     for (name, text) in dates {
         if let Some(Ok(text)) = text.map(HeaderValue::try_from) {
-            headers.entry(name).or_insert(text);
+            headers.insert(name, text);
         }
     }
     if let Some(path) = row.successor {
         let link = format!("<{base_url}{path}>; rel=\"successor-version\"");
         if let Ok(link) = HeaderValue::try_from(link) {
-            headers.append(LINK, link);
+            headers.insert(LINK, link);
         }
     }
 }

@@ -10,15 +10,15 @@ const OPENING: &str = "# What is deprecated, and how to move
 
 Cloakroom keeps answering to what clients in the field still send, and helps to find those clients.
 
-- **Clients** see it: an answer to a request that used something deprecated, success or failure, has the header
-  `Deprecation` (since when, [RFC 9745](https://www.rfc-editor.org/rfc/rfc9745)), `Sunset` (until when it was promised,
-  [RFC 8594](https://www.rfc-editor.org/rfc/rfc8594)) where these dates are known, and `Link` with
-  `rel=\"successor-version\"` where one path takes its place. What is refused says in the answer what to use instead.
+- **Clients** see it: every answer of a deprecated operation, success or failure, has the headers `Deprecation` (since
+  when, [RFC 9745](https://www.rfc-editor.org/rfc/rfc9745)), `Sunset` (until when it was promised,
+  [RFC 8594](https://www.rfc-editor.org/rfc/rfc8594)), and `Link` with `rel=\"successor-version\"` where another operation
+  takes its place. What is gone says what to use instead, and what is refused is named.
 - **Operators** see it: the metric `deprecated_calls_total` counts by `tenant` and `deprecation`, and
-  `cloakroom deprecations` lists which application of which tenant used what, how often, and when last. Counts are
-  written down every few seconds; a node that is killed loses those of its last seconds.
-
-An answer that is repeated for an idempotency key tells what the operation is, not what its body had in it.
+  `cloakroom deprecations` lists which application of which tenant used what, how often, and when last: operations,
+  attributes and keys alike. Counts are written down every few seconds. A node that is killed loses those of its last
+  seconds, and a write whose outcome is not known is repeated, so that a few may be counted twice. A request that is
+  answered from its idempotency key is not counted again for what its body has in it.
 
 This page is written by `cargo xtask generate` from the table that the service itself goes by.
 ";

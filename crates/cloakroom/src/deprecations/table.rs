@@ -1,5 +1,6 @@
 //! Everything that is deprecated, in one table.
 
+use http::Method;
 use jiff::civil::{Date, date};
 
 use super::deprecation::{Deprecation, Treatment};
@@ -27,6 +28,20 @@ macro_rules! deprecations {
             }
         }
     };
+}
+
+impl Deprecated {
+    /// The row that an operation is deprecated by as a whole, if it is.
+    pub(super) fn of_operation(method: &Method, path: &str) -> Option<Self> {
+        // Asking for the head of an answer is asking for it.
+        let method = match *method {
+            Method::HEAD => Method::GET.as_str(),
+            _ => method.as_str(),
+        };
+        let is_meant = |operation: &&str| operation.split_once(' ') == Some((method, path));
+        let has_it = |it: &&Self| it.row().operations.iter().any(|one| is_meant(&one));
+        ALL.iter().find(has_it).copied()
+    }
 }
 
 const fn day(year: i16, month: i8, day: i8) -> Option<Date> {
@@ -116,7 +131,7 @@ deprecations! {
         since: day(2024, 1, 23),
         until: day(2024, 1, 23),
         replacement: "ask for a single term",
-        successor: Some("/v2/tokens/search"),
+        successor: None,
         treatment: Treatment::Refused,
         behaviour: "400 that names `query`.",
         moving: "`POST /v2/tokens/search` knows single terms on type, fingerprint and container as well.",
@@ -189,11 +204,11 @@ deprecations! {
         used_by: "`expiring` as the `type` of an application",
         operations: &[],
         since: None,
-        until: day(2023, 1, 1),
+        until: None,
         replacement: "use sessions of a public application",
-        successor: Some("/sessions"),
+        successor: None,
         treatment: Treatment::Refused,
-        behaviour: "400 that names `type`.",
+        behaviour: "400 that names `type`. They were removed in January 2023.",
         moving: "`POST /sessions` makes a key that lives for an hour, and `POST /sessions/authorize` \
             says what it may do.",
     },

@@ -249,13 +249,13 @@ pub(super) async fn delete_member(
     Ok(!rows.is_empty())
 }
 
-/// Makes the owner an admin, unless the owner is to stay, and tells who that was.
 /// Lets one transfer of a tenant happen after the other, each seeing what the last one left.
 pub(super) async fn hold_tenant(transaction: &Transaction, tenant: TenantId) -> Result<(), Error> {
     transaction.run(&HOLD_TENANT, &[&tenant.number]).await?;
     Ok(())
 }
 
+/// Makes the owner an admin, unless the owner is to stay, and tells who that was.
 pub(super) async fn step_down(
     transaction: &Transaction,
     caller: &Caller,

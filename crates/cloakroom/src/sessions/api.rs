@@ -15,6 +15,7 @@ use crate::access::{
 };
 use crate::api::{Answer, ApiError, JsonBody, Object, Problem, format_utc};
 use crate::caller::Caller;
+use crate::deprecations::Deprecated;
 use crate::idempotency::Reply;
 use crate::sessions;
 use crate::vault::Vault;
@@ -96,9 +97,12 @@ async fn authorize_session(
 ) -> Result<Answer, ApiError> {
     require_kind(&caller, ApplicationKind::Private)?;
     let body = body?;
-    let body: AuthorizationBody = body.read()?;
+    let new: NewAuthorization = body.read::<AuthorizationBody>()?.into();
+    if new.grants.are_by_classification() {
+        caller.uses.note(Deprecated::ClassificationPermissions);
+    }
     let reply = Reply::to(&caller, |(): &()| Ok(Answer::empty()));
-    sessions::authorize(&vault, &caller, body.into(), &reply).await?;
+    sessions::authorize(&vault, &caller, new, &reply).await?;
     reply.answer(&())
 }
 
