@@ -38,8 +38,10 @@ impl Deprecated {
             Method::HEAD => Method::GET.as_str(),
             _ => method.as_str(),
         };
-        let is_meant = |operation: &&str| operation.split_once(' ') == Some((method, path));
-        let has_it = |it: &&Self| it.row().operations.iter().any(|one| is_meant(&one));
+        let has_it = |it: &&Self| {
+            let mut operations = it.row().operations.iter();
+            operations.any(|one| one.split_once(' ') == Some((method, path)))
+        };
         ALL.iter().find(has_it).copied()
     }
 }
