@@ -17,9 +17,10 @@ use std::process::ExitCode;
 use document::{Document, FieldDocument};
 
 fn main() -> ExitCode {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formulas");
+    // Cargo runs this in the folder of the package, wherever that lies by now.
+    let folder = Path::new("../../formulas");
     println!("cargo::rerun-if-changed={}", folder.display());
-    let written = read(&folder).and_then(|formulas| write(&formulas));
+    let written = read(folder).and_then(|formulas| write(&formulas));
     match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(broken) => {
