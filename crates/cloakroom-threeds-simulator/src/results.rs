@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloakroom_emv3ds::MessageKind;
+use cloakroom_emv3ds::{ErrorCode, MessageKind};
 use http::{Request, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
@@ -23,7 +23,11 @@ use crate::{Certificates, Error, networks, tls};
 
 /// A 3DS Server answers within three seconds.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The cardholder waits for so many attempts.
 const ATTEMPTS: usize = 2;
+/// A result is the only word about a challenge: a 3DS Server that is away or busy is told again
+/// after the cardholder has gone on, with pauses that double.
+const LATER_ATTEMPTS: usize = 6;
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
 /// How long after the CRes a result comes that is to be late.
 const LATENESS: Duration = Duration::from_secs(1);
@@ -120,7 +124,7 @@ pub(crate) async fn conclude(
     true
 }
 
-async fn deliver(world: &World, transaction: &Transaction, result: Fields) {
+async fn deliver(world: &Arc<World>, transaction: &Arc<Transaction>, result: Fields) {
     let text = match wire::checked(MessageKind::RReq, &result) {
         Ok(text) => text,
         Err(fault) => {
@@ -132,14 +136,39 @@ async fn deliver(world: &World, transaction: &Transaction, result: Fields) {
         return;
     }
     for attempt in 1..=ATTEMPTS {
-        let reply = world.send_result(transaction, &text, true).await;
-        let is_received = reply.get("message").is_some();
-        note(transaction, reply);
-        if is_received || attempt == ATTEMPTS {
+        if tell(world, transaction, &text).await {
             return;
         }
-        sleep(RETRY_PAUSE).await;
+        if attempt < ATTEMPTS {
+            sleep(RETRY_PAUSE).await;
+        }
     }
+    let (shared, transaction) = (Arc::clone(world), Arc::clone(transaction));
+    world.later(async move {
+        let mut pause = RETRY_PAUSE;
+        for _ in 0..LATER_ATTEMPTS {
+            pause *= 2;
+            sleep(pause).await;
+            if tell(&shared, &transaction, &text).await {
+                return;
+            }
+        }
+    });
+}
+
+/// Sends a result once; whether that settles it.
+async fn tell(world: &World, transaction: &Transaction, text: &str) -> bool {
+    let reply = world.send_result(transaction, text, true).await;
+    let is_settled = is_settled(&reply);
+    note(transaction, reply);
+    is_settled
+}
+
+/// Whether a 3DS Server has said what it makes of a result, other than that it cannot just now.
+fn is_settled(reply: &Value) -> bool {
+    reply
+        .get("message")
+        .is_some_and(|message| message["errorCode"] != json!(ErrorCode::TransientFailure.code()))
 }
 
 /// Keeps what came back, for tests that ask.
