@@ -1,8 +1,6 @@
 //! Custody: the one seam through which a root key kept elsewhere may wrap our keys.
 
-use crate::{
-    Error, Key, Purpose, RootKek, Sensitive, WrapContext, Wraps, equal_in_constant_time, primitives,
-};
+use crate::{Error, Key, Purpose, RootKek, Sensitive, WrapContext, Wraps, equal_in_constant_time};
 
 /// Ties a key in custody to its row, whatever the custodian's own wrapping authenticates.
 ///
@@ -46,7 +44,7 @@ where
             P::PURPOSE.name().as_bytes(),
             &context.version.to_be_bytes(),
         ];
-        CustodyBinding(primitives::hmac_fields(self.secret(), fields))
+        CustodyBinding(self.digest(fields))
     }
 
     /// Takes back a key that the custodian unwrapped, if it belongs to `context`.

@@ -13,7 +13,7 @@ use crate::{Authenticates, Fingerprinting, Index, Key, equal_in_constant_time, p
 pub fn mac<P: Authenticates>(key: &Key<P>, domain: &str, parts: &[&[u8]]) -> [u8; 32] {
     let head = [b"mac.v1", domain.as_bytes()];
     let fields = head.into_iter().chain(parts.iter().copied());
-    primitives::hmac_fields(key.secret(), fields)
+    key.digest(fields)
 }
 
 /// Whether `mac` authenticates `parts`, in constant time.
@@ -45,7 +45,7 @@ impl From<[u8; 32]> for Fingerprint {
 /// Fingerprints a canonical value; equal values of different kinds share nothing.
 pub fn fingerprint(key: &Key<Fingerprinting>, kind: &str, value: &[u8]) -> Fingerprint {
     let fields = [b"fp.v1", kind.as_bytes(), value];
-    Fingerprint(primitives::hmac_fields(key.secret(), fields))
+    Fingerprint(key.digest(fields))
 }
 
 /// The search term of a canonical value under one index expression.

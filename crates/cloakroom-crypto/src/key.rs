@@ -1,10 +1,12 @@
 //! `Key`: 256 secret bits that know what they are for.
 
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 use zeroize::Zeroizing;
 
-use crate::{Error, Purpose, RootKek, Sensitive, primitives, random};
+use crate::primitives::HmacKey;
+use crate::{Error, Purpose, RootKek, Sensitive, random};
 
 pub const KEY_BYTES: usize = 32;
 
@@ -50,6 +52,8 @@ pub const KEY_BYTES: usize = 32;
 /// ```
 pub struct Key<P: Purpose> {
     bytes: Box<Zeroizing<[u8; KEY_BYTES]>>,
+    /// Made when a digest is first asked for; wiped like the bytes.
+    hmac: OnceLock<Box<HmacKey>>,
     purpose: PhantomData<P>,
 }
 
@@ -63,10 +67,16 @@ impl<P: Purpose> Key<P> {
     /// Names the key without revealing it: equal keys of one purpose have equal check values.
     pub fn check_value(&self) -> CheckValue {
         let fields = [b"cloakroom key check v1", P::PURPOSE.name().as_bytes()];
-        let digest = primitives::hmac_fields(self.secret(), fields);
+        let digest = self.digest(fields);
         let mut value = [0; CHECK_VALUE_BYTES];
         value.copy_from_slice(&digest[..CHECK_VALUE_BYTES]);
         CheckValue(value)
+    }
+
+    /// HMAC-SHA-256 over fields under this key.
+    pub(crate) fn digest<'a>(&self, fields: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
+        let make = || Box::new(HmacKey::new(self.secret()));
+        self.hmac.get_or_init(make).fields(fields)
     }
 
     pub(crate) fn secret(&self) -> &[u8; KEY_BYTES] {
@@ -86,6 +96,7 @@ impl<P: Purpose> Key<P> {
     fn blank() -> Self {
         Self {
             bytes: Box::new(Zeroizing::new([0; KEY_BYTES])),
+            hmac: OnceLock::new(),
             purpose: PhantomData,
         }
     }

@@ -32,15 +32,28 @@ pub(crate) fn hmac_of(hash: ClientHash, key: &[u8], message: &[u8]) -> Vec<u8> {
         .to_vec()
 }
 
-/// HMAC-SHA-256 over fields, each behind a u64 length, so that every list has its own digest.
-pub(crate) fn hmac_fields<'a>(key: &[u8], fields: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
-    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
-    for field in fields {
-        context.update(&(field.len() as u64).to_be_bytes());
-        context.update(field);
+/// A key that is used for HMAC-SHA-256 again and again: half of the work is done once.
+pub(crate) struct HmacKey(hmac::Key);
+
+impl HmacKey {
+    pub(crate) fn new(key: &[u8]) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, key))
     }
-    first_32(context.sign().as_ref())
+
+    /// HMAC over fields, each behind a u64 length, so that every list has its own digest.
+    pub(crate) fn fields<'a>(&self, fields: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
+        // In one piece, because each piece costs a call. What it holds may be secret.
+        let mut message = Zeroizing::new(Vec::with_capacity(USUAL_MESSAGE_BYTES));
+        for field in fields {
+            message.extend_from_slice(&(field.len() as u64).to_be_bytes());
+            message.extend_from_slice(field);
+        }
+        first_32(hmac::sign(&self.0, &message).as_ref())
+    }
 }
+
+/// Most fields together have fewer bytes.
+const USUAL_MESSAGE_BYTES: usize = 400;
 
 /// SHA-256 over fields, each behind a u64 length.
 pub(crate) fn sha256_fields<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {

@@ -1,25 +1,26 @@
 //! Every route of the service, and the gates in front of them.
 
+use std::panic::AssertUnwindSafe;
+
 use axum::Extension;
-use axum::extract::Request;
+use axum::extract::{FromRef as _, Request, State};
 use axum::http::{HeaderName, Method, header};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt as _;
 use tower::ServiceBuilder;
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, Any, CorsLayer};
 use tower_http::normalize_path::NormalizePathLayer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::access::gate;
-use crate::api::{ApiError, receive_body};
+use crate::api::{ApiError, BodyLimits, receive_body};
 use crate::openapi::DocumentText;
 use crate::vault::Vault;
 use crate::{
-    applications, audit, client_encryption, deprecations, enrichments, formulas, idempotency,
-    members, openapi, rate_limits, reports, sessions, telemetry, tenants, threeds, threeds_browser,
-    token_documents, token_intents, token_queries, tokens,
+    access, applications, audit, client_encryption, deprecations, enrichments, formulas,
+    idempotency, members, openapi, rate_limits, reports, sessions, telemetry, tenants, threeds,
+    threeds_browser, token_documents, token_intents, token_queries, tokens,
 };
 
 /// Routes that anyone may ask.
@@ -56,29 +57,58 @@ pub fn document_text() -> DocumentText {
     DocumentText::new(&document())
 }
 
+/// What every request passes first. A panic ends one request, and nothing else.
+async fn enter(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+    let guard = rate_limits::gate::guard_addresses;
+    let entered = guard(&vault, request, |request| next.run(request));
+    let entered = AssertUnwindSafe(entered).catch_unwind().await;
+    entered.unwrap_or_else(|_| panic_answer())
+}
+
+/// What a request with a key passes, from the outside in.
+///
+/// One function rather than a layer each: a layer costs every request an allocation, a copy of all that
+/// lies inside of it, and a move of its whole future.
+async fn pass_gates(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+    let vault = &vault;
+    access::gate::require_key(vault, request, |request| {
+        deprecations::gate::tell_and_count(vault, request, |request| {
+            pass_open_gates(vault, request, next)
+        })
+    })
+    .await
+}
+
+/// The same for a request that needs no key.
+async fn pass_open(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+    pass_open_gates(&vault, request, next).await
+}
+
+async fn pass_open_gates(vault: &Vault, request: Request, next: Next) -> Response {
+    rate_limits::gate::count(vault, request, async |request| {
+        let request = receive_body(BodyLimits::from_ref(vault), request).await;
+        let vault = vault.clone();
+        idempotency::carry_through(request, |request| run(vault, request, next)).await
+    })
+    .await
+}
+
+/// What is taken for a request and given back. Without a caller there is nothing to take.
+async fn run(vault: Vault, request: Request, next: Next) -> Response {
+    rate_limits::gate::take_turns(&vault, request, |request| {
+        idempotency::answer_once(&vault, request, next)
+    })
+    .await
+}
+
 /// The API, ready to be served.
 pub fn api(vault: Vault) -> axum::Router {
-    let once = from_fn_with_state(vault.clone(), idempotency::answer_once);
-    let turnstile = from_fn_with_state(vault.clone(), rate_limits::gate::take_turns);
-    let carry = from_fn(idempotency::carry_through);
-    let receive = from_fn_with_state(vault.clone(), receive_body);
-    let count = from_fn_with_state(vault.clone(), rate_limits::gate::count);
-    let tell = from_fn_with_state(vault.clone(), deprecations::gate::tell_and_count);
-    let gate = from_fn_with_state(vault.clone(), gate::require_key);
-    let guard = from_fn_with_state(vault.clone(), rate_limits::gate::guard_addresses);
-    // The last layer is the first that a request meets.
-    let keyed = keyed_routes()
-        .route_layer(once)
-        .route_layer(turnstile)
-        .route_layer(carry.clone())
-        .route_layer(receive.clone())
-        .route_layer(count.clone())
-        .route_layer(tell)
-        .route_layer(gate);
+    let gates = from_fn_with_state(vault.clone(), pass_gates);
+    let open_gates = from_fn_with_state(vault.clone(), pass_open);
+    let enter = from_fn_with_state(vault.clone(), enter);
+    let keyed = keyed_routes().route_layer(gates);
     let (routes, _) = open_routes()
-        .route_layer(carry)
-        .route_layer(receive)
-        .route_layer(count)
+        .route_layer(open_gates)
         .merge(keyed)
         .split_for_parts();
     let routes = routes
@@ -92,15 +122,15 @@ pub fn api(vault: Vault) -> axum::Router {
             .nest(prefix, routes)
             .fallback(async || ApiError::not_found("There is no such path.")),
     };
-    let recorded = prefixed
-        .layer(guard)
-        .layer(CatchPanicLayer::custom(|_| panic_answer()))
+    // The first is the outermost.
+    let around = ServiceBuilder::new()
+        .layer(telemetry::Record::default())
         .layer(cors())
-        .layer(telemetry::Record);
+        .layer(enter);
     // Routing happens inside, after a trailing slash is gone: `/tokens/` is `/tokens`.
     let normalized = ServiceBuilder::new()
         .layer(NormalizePathLayer::trim_trailing_slash())
-        .service::<axum::Router>(recorded);
+        .service::<axum::Router>(prefixed.layer(around));
     axum::Router::new().fallback_service(tower::service_fn(move |request: Request| {
         tower::ServiceExt::oneshot(normalized.clone(), request)
     }))

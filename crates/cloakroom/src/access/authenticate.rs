@@ -81,6 +81,18 @@ pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Holder>, Erro
     {
         return Ok(known.holder);
     }
+    // Boxed, because almost nobody needs it.
+    Box::pin(learn(vault, offered, text, (digest, age))).await
+}
+
+/// Finds out who has a key that is not remembered, or no longer.
+async fn learn(
+    vault: &Vault,
+    offered: Offered<'_>,
+    text: &str,
+    (digest, age): ([u8; 32], u64),
+) -> Result<Arc<Holder>, Error> {
+    let known = &vault.authenticator.known;
     loop {
         known.invalidate(&digest).await;
         // Equal look-ups at one moment share one statement and its outcome. One that had begun before

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName};
 
@@ -16,11 +15,18 @@ use crate::vault::Vault;
 const API_KEY: HeaderName = HeaderName::from_static("bt-api-key");
 
 /// Lets a request through with its caller attached, or answers 401.
-pub async fn require_key(State(vault): State<Vault>, mut request: Request, next: Next) -> Response {
+pub async fn require_key<F>(
+    vault: &Vault,
+    mut request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response
+where
+    F: Future<Output = Response>,
+{
     let extensions = request.extensions();
     let (trace_id, client) = (extensions.get::<TraceId>(), extensions.get::<ClientAddr>());
     let key = offered_key(request.headers());
-    let caller = match caller_of(&vault, key, trace_id, client).await {
+    let caller = match caller_of(vault, key, trace_id, client).await {
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
@@ -30,7 +36,7 @@ pub async fn require_key(State(vault): State<Vault>, mut request: Request, next:
         key: caller.key,
     };
     request.extensions_mut().insert(Arc::new(caller));
-    let mut response = next.run(request).await;
+    let mut response = next(request).await;
     response.extensions_mut().insert(actor);
     response
 }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRequest, Request, State};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use cloakroom_crypto::Sensitive;
 use http::HeaderMap;
@@ -37,16 +35,12 @@ impl Received {
     }
 }
 
-/// The gate that receives bodies.
-pub async fn receive_body(
-    State(limits): State<BodyLimits>,
-    request: Request,
-    next: Next,
-) -> Response {
+/// Receives the body of a request, which has it among its extensions from then on.
+pub async fn receive_body(limits: BodyLimits, request: Request) -> Request {
     let (mut head, body) = request.into_parts();
     let received = receive_within(limits, &head.headers, body).await;
     head.extensions.insert(Arc::new(Received(received)));
-    next.run(Request::from_parts(head, Body::empty())).await
+    Request::from_parts(head, Body::empty())
 }
 
 /// A body that was received whole, within its limits, and says that it is JSON.

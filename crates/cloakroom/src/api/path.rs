@@ -1,8 +1,8 @@
-//! Ids in the path: decoded once, and encoded for addresses.
+//! Ids in the path: decoded once, and encoded for addresses; and the route that a path meets.
 
 use std::convert::Infallible;
 
-use axum::extract::{FromRequestParts, Path};
+use axum::extract::{FromRequestParts, MatchedPath, Path};
 use http::request::Parts;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -41,4 +41,9 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 /// An id as it stands in a path.
 pub fn encode_segment(id: &str) -> String {
     utf8_percent_encode(id, ENCODED).to_string()
+}
+/// The template of a route, without the path that the whole API is served under; empty for what meets none.
+pub fn route_of<'a>(prefix: &str, matched: Option<&'a MatchedPath>) -> &'a str {
+    let path = matched.map_or("", MatchedPath::as_str);
+    path.strip_prefix(prefix).unwrap_or(path)
 }

@@ -38,6 +38,16 @@ pub async fn number_of(
     if let Some(number) = vault.container_numbers.numbers.get(&key).await {
         return Ok(number);
     }
+    // Boxed, because almost nobody needs it.
+    Box::pin(give_number(vault, tenant, key)).await
+}
+
+async fn give_number(
+    vault: &Vault,
+    tenant: TenantId,
+    key: (i32, Container),
+) -> Result<i32, storage::Error> {
+    let container = key.1.clone();
     for attempt in 0..ATTEMPTS {
         let known = store::find_number(&vault.db, tenant, container.as_str()).await?;
         if let Some(number) = known {
@@ -80,14 +90,15 @@ pub async fn container_of(
     if let Some(container) = vault.container_numbers.containers.get(&key).await {
         return Ok(Some(container));
     }
-    let Some(path) = store::find_path(&vault.db, tenant, number).await? else {
-        return Ok(None);
+    // Boxed, because almost nobody needs it.
+    let found = async {
+        let Some(path) = store::find_path(&vault.db, tenant, number).await? else {
+            return Ok(None);
+        };
+        let container = Container::known(&path);
+        let known = &vault.container_numbers.containers;
+        known.insert(key, container.clone()).await;
+        Ok(Some(container))
     };
-    let container = Container::known(&path);
-    vault
-        .container_numbers
-        .containers
-        .insert(key, container.clone())
-        .await;
-    Ok(Some(container))
+    Box::pin(found).await
 }

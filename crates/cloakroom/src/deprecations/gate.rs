@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::Response;
 use http::header::{HOST, LINK};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::{Deprecated, Deprecation};
-use crate::api::BaseUrl;
+use crate::api::{BaseUrl, route_of};
 use crate::caller::Caller;
 use crate::vault::Vault;
 
@@ -21,20 +20,27 @@ pub const HEADERS: [HeaderName; 3] = [DEPRECATION, SUNSET, LINK];
 
 /// Stands behind the look-up of the key. Success or failure, an answer tells that its operation is
 /// deprecated; whatever else was used is counted.
-pub async fn tell_and_count(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+pub async fn tell_and_count<F>(
+    vault: &Vault,
+    request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response
+where
+    F: Future<Output = Response>,
+{
     let Some(caller) = request.extensions().get::<Arc<Caller>>().cloned() else {
-        return next.run(request).await;
+        return next(request).await;
     };
     if caller.is_legacy {
         caller.uses.note(Deprecated::LegacyRateLimits);
     }
     let http = &vault.config.http;
-    let told = operation(&vault, &request).map(|operation| {
+    let told = operation(vault, &request).map(|operation| {
         caller.uses.note(operation);
         let (authority, host) = (request.uri().authority(), request.headers().get(HOST));
         (operation.row(), BaseUrl::of(http, authority, host))
     });
-    let mut response = next.run(request).await;
+    let mut response = next(request).await;
     if let Some((row, base_url)) = told {
         tell(row, &base_url.0, response.headers_mut());
     }
@@ -46,9 +52,8 @@ pub async fn tell_and_count(State(vault): State<Vault>, request: Request, next: 
 
 /// The row of the operation that is asked for, if it is deprecated as a whole.
 fn operation(vault: &Vault, request: &Request) -> Option<Deprecated> {
-    let path = request.extensions().get::<MatchedPath>()?.as_str();
-    let path = path.strip_prefix(vault.config.http.prefix())?;
-    Deprecated::of_operation(request.method(), path)
+    let route = route_of(vault.config.http.prefix(), request.extensions().get());
+    Deprecated::of_operation(request.method(), route)
 }
 
 fn tell(row: &Deprecation, base_url: &str, headers: &mut HeaderMap) {

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cloakroom_crypto::random_bytes;
@@ -33,13 +33,16 @@ const ANSWERS: &str = "idempotency_answers_total";
     clippy::disallowed_methods,
     reason = "it outlives the connection on purpose, and its deadlines end it"
 )]
-pub async fn carry_through(request: Request, next: Next) -> Response {
+pub async fn carry_through<F>(request: Request, next: impl FnOnce(Request) -> F) -> Response
+where
+    F: Future<Output = Response> + Send + 'static,
+{
     let (method, path) = (request.method(), request.uri().path());
     let key = key_of(method, path, request.headers());
     if !matches!(key, Ok(Some(_))) && !is_asked_once(path) {
-        return next.run(request).await;
+        return next(request).await;
     }
-    match tokio::spawn(next.run(request).in_current_span()).await {
+    match tokio::spawn(next(request).in_current_span()).await {
         Ok(response) => response,
         Err(failed) => match failed.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
@@ -49,17 +52,23 @@ pub async fn carry_through(request: Request, next: Next) -> Response {
 }
 
 /// Has a request with a key done once. Asked again, it gets the same answer for a day.
-pub async fn answer_once(State(vault): State<Vault>, request: Request, next: Next) -> Response {
-    let asked = match asked(&vault, &request) {
+pub async fn answer_once(vault: &Vault, request: Request, next: Next) -> Response {
+    let asked = match asked(vault, &request) {
         Ok(Some(asked)) => asked,
         Ok(None) => return next.run(request).await,
         Err(error) => return error.into_response(),
     };
-    match take(&vault, asked).await {
-        Ok(Taken::Ours(caller, lease)) => go_through(&vault, (request, next), caller, &lease).await,
-        Ok(Taken::Answered(answer)) => answer.into_response(),
-        Err(error) => error.into_response(),
-    }
+    // Boxed, because most requests have no such key.
+    let answered = async {
+        match take(vault, asked).await {
+            Ok(Taken::Ours(caller, lease)) => {
+                go_through(vault, (request, next), caller, &lease).await
+            }
+            Ok(Taken::Answered(answer)) => answer.into_response(),
+            Err(error) => error.into_response(),
+        }
+    };
+    Box::pin(answered).await
 }
 
 /// A request with a key.
@@ -72,16 +81,16 @@ struct Asked {
 /// Nothing for requests without a key. Whoever needs a body that did not arrive fails, and gives the
 /// lease back.
 fn asked(vault: &Vault, request: &Request) -> Result<Option<Asked>, ApiError> {
+    let extensions = request.extensions();
+    let Some(caller) = extensions.get::<Arc<Caller>>() else {
+        return Ok(None);
+    };
     let (method, path) = (request.method(), request.uri().path());
     let Some(key) = key_of(method, path, request.headers())? else {
         return Ok(None);
     };
-    let extensions = request.extensions();
     let received = extensions.get::<Arc<Received>>();
     let body = received.and_then(|received| received.bytes());
-    let Some(caller) = extensions.get::<Arc<Caller>>() else {
-        return Ok(None);
-    };
     let control = vault.keys.control();
     let scope = scope_of(control, caller, method, path, key);
     Ok(Some(Asked {

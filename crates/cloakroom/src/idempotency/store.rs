@@ -22,20 +22,24 @@ macro_rules! replied {
             where reply_lease.tenant_id = kept.tenant_id
               and reply_lease.scope = kept.scope
               and reply_lease.fence = kept.fence
-              and exists (select from ",
+              and (select count(*) from ",
             $done,
-            ")
-            returning reply_lease.fence
+            ") > 0
+            returning reply_lease.tenant_id, reply_lease.scope, reply_lease.fence
         ), replied as (
             insert into reply (tenant_id, scope, fence, status, sealed, request_mac, until)
-            select kept.tenant_id, kept.scope, (select fence from ended), kept.status, kept.sealed,
+            select kept.tenant_id, kept.scope, ended.fence, kept.status, kept.sealed,
                    kept.request_mac, least(now() + interval '24 hours', kept.until)
             from unnest(",
             $rows,
             "::text[]::reply[]) as kept
-            where exists (select from ",
+            left join ended
+              on ended.tenant_id = kept.tenant_id
+             and ended.scope = kept.scope
+             and ended.fence = kept.fence
+            where (select count(*) from ",
             $done,
-            ")
+            ") > 0
         )"
         )
     };

@@ -83,6 +83,11 @@ impl Keyring {
         if let Some(keys) = self.fresh.get(&tenant.number).await {
             return Ok(keys);
         }
+        // Boxed, because almost nobody needs it.
+        Box::pin(self.look_up(tenant)).await
+    }
+
+    async fn look_up(&self, tenant: TenantId) -> Result<Arc<TenantKeys>, Error> {
         let load = async {
             let keys = Arc::new(self.load_tenant(tenant).await?);
             self.remembered.insert(tenant.number, keys.clone()).await;

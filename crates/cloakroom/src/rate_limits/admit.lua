@@ -1,75 +1,128 @@
--- Admits a request to all of its counters, or to none.
+-- Admits equal requests one after the other, each to all of its counters or to none.
 --
--- Each counter has two keys: a list of the times at which requests were admitted, the oldest first, and a mark
--- that holds the time until which it is blocked. It has three numbers: how many requests a window may hold,
--- the length of the window in microseconds, and for how long a request too many blocks the counter, in
--- milliseconds; 0 if it does not.
+-- Each counter has two keys: a list of when how many requests were admitted, the oldest first, and a mark
+-- that holds the time until which it is blocked. The first argument is how many requests ask, the next two how many more
+-- to set aside for requests that come within so many microseconds. Each counter has
+-- three more: how many requests a window may hold, the length of the window in microseconds, and for how long a
+-- request too many blocks the counter, in milliseconds; 0 if it does not.
 --
--- Answers with three numbers per counter: 1 if it refused, what remains, and the microseconds until it has room
--- again (refused) or more room (admitted).
+-- Answers how many requests were admitted, set aside or not, and with four numbers per counter: what remained before, the
+-- microseconds until it has more room; and for the requests that were not admitted, 1 if it refused them, and the
+-- microseconds until it has room again.
 
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
 
--- Whether the entry at this place of a list has left the window. One that lies ahead was made before the
--- clock was set back, and counts no more either.
-local function is_over(log, place, window)
-  local at = tonumber(redis.call('LINDEX', log, place) or nil)
-  return at and (at + window <= now or at > now)
+-- An entry of a list: when its requests were admitted, how many had been before, and how many with them. False for one
+-- that counts no more: it has another shape, or lies a window ahead and more, because the clock was set back by hours.
+-- One that lies ahead by less counts: clocks are corrected, and a replica's may be behind.
+local function entry_at(log, place, window)
+  local text = redis.call('LINDEX', log, place)
+  if not text then
+    return nil
+  end
+  local at, before, after = string.match(text, '^(%d+):(%d+):(%d+)$')
+  if not at or tonumber(at) > now + window then
+    return false
+  end
+  return { at = tonumber(at), before = tonumber(before), after = tonumber(after) }
 end
 
--- In large steps first, so that a long list costs little.
-local function forget_old(log, window)
-  for _, step in ipairs({ 100, 1 }) do
-    while is_over(log, step - 1, window) do
-      redis.call('LPOP', log, step)
+-- The oldest entry that counts, and the newest, when all others are gone. In large steps first, so that a long list
+-- costs little. Where the newest counts no more, nothing before it does.
+local function look(log, window)
+  local last = entry_at(log, -1, window)
+  while last == false do
+    redis.call('LPOP', log, 100)
+    last = entry_at(log, -1, window)
+  end
+  local function is_over(entry)
+    return entry == false or (entry and entry.at + window <= now)
+  end
+  local first = entry_at(log, 0, window)
+  if is_over(first) then
+    while is_over(entry_at(log, 99, window)) do
+      redis.call('LPOP', log, 100)
+    end
+    first = entry_at(log, 0, window)
+    while is_over(first) do
+      redis.call('LPOP', log)
+      first = entry_at(log, 0, window)
     end
   end
+  return first, first and last
 end
 
--- Microseconds until `limit` entries have become one less.
-local function wait_for_room(log, count, limit, window)
-  local at = redis.call('LINDEX', log, math.max(count - limit, 0))
-  return at and tonumber(at) + window - now or 0
+-- Microseconds until the requests of a list have become one less than its limit.
+local function wait_for_room(counter)
+  local place, first, entry = 0, counter.first, counter.first
+  -- Only a limit that was lowered has more than it allows.
+  while entry and entry.after - first.before <= counter.count - counter.limit do
+    place = place + 1
+    entry = entry_at(counter.log, place, counter.window)
+  end
+  return entry and entry.at + counter.window - now or 0
 end
 
-local counters, is_refused = {}, false
+-- How long a counter refuses what comes now, which begins its block; nothing if it does not refuse.
+local function refuse(counter)
+  if counter.blocked > 0 then
+    return counter.blocked
+  elseif counter.count < counter.limit then
+    return nil
+  end
+  local wait = wait_for_room(counter)
+  if counter.block > 0 then
+    -- Counted from this request, the first too many. Whoever comes back when the block is over finds
+    -- room, and does not begin the next one.
+    wait = math.max(wait, counter.block * 1000)
+    redis.call('SET', counter.mark, string.format('%.0f', now + wait), 'PX', math.ceil(wait / 1000))
+  end
+  return wait
+end
+
+local asked, ahead = tonumber(ARGV[1]), tonumber(ARGV[3])
+local counters, admitted = {}, asked + tonumber(ARGV[2])
 for i = 1, #KEYS / 2 do
-  local log, mark = KEYS[2 * i - 1], KEYS[2 * i]
-  local limit, window, block =
-    tonumber(ARGV[3 * i - 2]), tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i])
-  forget_old(log, window)
-  local count = redis.call('LLEN', log)
-  local counter = { log = log, window = window, refuses = 0, left = limit - count }
-  local blocked = block > 0 and (tonumber(redis.call('GET', mark) or 0) - now) or 0
+  local counter = {
+    log = KEYS[2 * i - 1],
+    mark = KEYS[2 * i],
+    limit = tonumber(ARGV[3 * i + 1]),
+    window = tonumber(ARGV[3 * i + 2]),
+    block = tonumber(ARGV[3 * i + 3]),
+  }
+  local first, last = look(counter.log, counter.window)
+  counter.first, counter.last = first, last
+  counter.count = first and last.after - first.before or 0
+  local blocked = counter.block > 0 and (tonumber(redis.call('GET', counter.mark) or 0) - now) or 0
   -- No block is longer than this, unless the clock was set back.
-  blocked = math.min(blocked, math.max(window, block * 1000))
-  if blocked > 0 then
-    counter.refuses, counter.left, counter.wait = 1, 0, blocked
-  elseif count >= limit then
-    counter.refuses, counter.left = 1, 0
-    counter.wait = wait_for_room(log, count, limit, window)
-    if block > 0 then
-      -- Counted from this request, the first too many. Whoever comes back when the block is over finds
-      -- room, and does not begin the next one.
-      counter.wait = math.max(counter.wait, block * 1000)
-      local over = string.format('%.0f', now + counter.wait)
-      redis.call('SET', mark, over, 'PX', math.ceil(counter.wait / 1000))
-    end
-  else
-    counter.wait = count > 0 and wait_for_room(log, count, limit, window) or window
-  end
-  is_refused = is_refused or counter.refuses == 1
+  counter.blocked = math.min(blocked, math.max(counter.window, counter.block * 1000))
+  counter.room = counter.blocked > 0 and 0 or math.max(counter.limit - counter.count, 0)
+  counter.wait = first and wait_for_room(counter) or counter.window
+  admitted = math.min(admitted, counter.room)
   counters[i] = counter
 end
 
-local answer = {}
+local answer = { admitted }
 for i, counter in ipairs(counters) do
-  if not is_refused then
-    redis.call('RPUSH', counter.log, string.format('%.0f', now))
-    redis.call('PEXPIRE', counter.log, math.ceil(counter.window / 1000))
-    counter.left = counter.left - 1
+  if admitted > 0 then
+    -- What is set aside counts from now, and as if it came at the end of its time. Entries are in the order of their
+    -- times, whatever the clock does.
+    local last, before = counter.last, counter.last and counter.last.after or 0
+    local at = admitted > asked and now + ahead or now
+    local entry = { at = math.max(at, last and last.at or 0), before = before, after = before + admitted }
+    local text = string.format('%.0f:%.0f:%.0f', entry.at, entry.before, entry.after)
+    redis.call('RPUSH', counter.log, text)
+    -- It ends by itself, twice a window after its last request at the latest. That is told twice in a window.
+    local half = counter.window / 2
+    if not last or math.floor(entry.at / half) ~= math.floor(last.at / half) then
+      redis.call('PEXPIRE', counter.log, math.ceil(2 * counter.window / 1000))
+    end
+    counter.first = counter.first or entry
+    counter.count = counter.count + admitted
   end
-  answer[3 * i - 2], answer[3 * i - 1], answer[3 * i] = counter.refuses, counter.left, counter.wait
+  local wait = admitted < asked and refuse(counter)
+  answer[4 * i - 2], answer[4 * i - 1] = counter.room, counter.wait
+  answer[4 * i], answer[4 * i + 1] = wait and 1 or 0, wait or 0
 end
 return answer

@@ -1,12 +1,13 @@
 //! Admitting a request, or refusing it: through Redis, or by this node alone.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
 use super::asked::Asked;
 use super::counter::{Counter, Outcome, Place, counters_of};
-use super::store;
+use super::reserves::Group;
 use super::verdict::Verdict;
 use crate::vault::Vault;
 
@@ -27,14 +28,20 @@ pub(super) async fn admit(vault: &Vault, asked: &Asked<'_>) -> Option<Verdict> {
 
 /// Refuses a request without counting it, if it is known to be too many.
 pub(super) async fn refuse_known(vault: &Vault, asked: &Asked<'_>) -> Option<Verdict> {
+    let (refusals, now) = (&vault.rate_limits.refusals, Instant::now());
+    if !refusals.are_there(now) {
+        return None;
+    }
     let counters = counters(vault, asked);
-    let known = vault.rate_limits.refusals.find(&counters, Instant::now());
-    told(Verdict::new(&counters, &known.await?))
+    told(Verdict::new(
+        &counters,
+        &refusals.find(&counters, now).await?,
+    ))
 }
 
-fn counters<'a>(vault: &'a Vault, asked: &Asked<'_>) -> Vec<Counter<'a>> {
+fn counters(vault: &Vault, asked: &Asked<'_>) -> Arc<[Counter]> {
     let Some(table) = &vault.rate_limits.table else {
-        return Vec::new();
+        return Arc::default();
     };
     let place = Place {
         environment: vault.keys.environment(),
@@ -43,11 +50,14 @@ fn counters<'a>(vault: &'a Vault, asked: &Asked<'_>) -> Vec<Counter<'a>> {
     counters_of(table, asked, &place)
 }
 
-async fn count(vault: &Vault, counters: &[Counter<'_>], asked_at: Instant) -> Vec<Outcome> {
+async fn count(vault: &Vault, counters: &Arc<[Counter]>, asked_at: Instant) -> Vec<Outcome> {
     let limits = &vault.rate_limits;
-    if let Some(redis) = &vault.redis {
-        let shared = store::admit(redis, counters).await;
-        if let Ok(outcomes) = shared {
+    if let Some(counting) = &limits.counting {
+        let group = Group(counters.clone());
+        if let Some(outcomes) = limits.reserves.take(&group, asked_at) {
+            return outcomes;
+        }
+        if let Ok(Some(outcomes)) = counting.join(group).await {
             limits.note_shared();
             limits
                 .refusals

@@ -3,17 +3,16 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::Method;
 
 use super::admit::{admit, refuse_known};
 use super::asked::{Asked, AskedKey};
-use super::turnstile::Busy;
 use super::verdict::Verdict;
-use crate::api::{ApiError, ClientAddr};
+use crate::api::{ApiError, ClientAddr, route_of};
 use crate::caller::Caller;
+use crate::turnstile::Busy;
 use crate::vault::Vault;
 
 /// A request that was counted with all that is known of it. Found in the extensions of its response.
@@ -22,9 +21,16 @@ struct IsCounted;
 
 /// Stands in front of everything. Turns addresses away that are known to be blocked, before any key is
 /// looked up, and counts the requests that nobody inside has counted: without a valid key, or to no route.
-pub async fn guard_addresses(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+pub async fn guard_addresses<F>(
+    vault: &Vault,
+    request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response
+where
+    F: Future<Output = Response>,
+{
     if vault.rate_limits.table.is_none() {
-        return next.run(request).await;
+        return next(request).await;
     }
     let (method, route) = (
         request.method().clone(),
@@ -32,25 +38,25 @@ pub async fn guard_addresses(State(vault): State<Vault>, request: Request, next:
     );
     let asked = Asked {
         method: method_text(&method),
-        route: route_of(&vault, route.as_ref()),
+        route: route_of(vault.config.http.prefix(), route.as_ref()),
         address: address_of(&request),
         key: None,
         proxy: None,
     };
-    if let Some(verdict) = refuse_known(&vault, &asked).await {
-        return refusal(&vault, &verdict).await;
+    if let Some(verdict) = refuse_known(vault, &asked).await {
+        return refusal(vault, &verdict).await;
     }
     let leaving = Leaving {
-        vault: &vault,
+        vault,
         asked: Some(asked),
     };
-    let mut response = next.run(request).await;
+    let mut response = next(request).await;
     leaving.stayed();
     if response.extensions_mut().remove::<IsCounted>().is_some() {
         return response;
     }
-    match admit(&vault, &asked).await {
-        Some(verdict) if verdict.is_refused => refusal(&vault, &verdict).await,
+    match admit(vault, &asked).await {
+        Some(verdict) if verdict.is_refused => refusal(vault, &verdict).await,
         Some(verdict) => {
             verdict.write(response.headers_mut());
             response
@@ -95,23 +101,26 @@ impl Drop for Leaving<'_> {
 }
 
 /// Stands behind the look-up of the key and in front of the body: counts the request, or refuses it.
-pub async fn count(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+pub async fn count<F>(vault: &Vault, request: Request, next: impl FnOnce(Request) -> F) -> Response
+where
+    F: Future<Output = Response>,
+{
     if vault.rate_limits.table.is_none() {
-        return next.run(request).await;
+        return next(request).await;
     }
     let verdict = {
         let asked = Asked {
             method: method_text(request.method()),
-            route: route_of(&vault, request.extensions().get()),
+            route: route_of(vault.config.http.prefix(), request.extensions().get()),
             address: address_of(&request),
             key: key_of(&request),
             proxy: None,
         };
-        admit(&vault, &asked).await
+        admit(vault, &asked).await
     };
     let mut response = match &verdict {
-        Some(verdict) if verdict.is_refused => refusal(&vault, verdict).await,
-        _ => next.run(request).await,
+        Some(verdict) if verdict.is_refused => refusal(vault, verdict).await,
+        _ => next(request).await,
     };
     if let Some(verdict) = &verdict {
         verdict.write(response.headers_mut());
@@ -121,20 +130,28 @@ pub async fn count(State(vault): State<Vault>, request: Request, next: Next) -> 
 }
 
 /// Stands right in front of the handlers: lets a bounded number of requests run, fairly between tenants.
-pub async fn take_turns(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+pub async fn take_turns<F>(
+    vault: &Vault,
+    request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response
+where
+    F: Future<Output = Response>,
+{
     let Some(caller) = request.extensions().get::<Arc<Caller>>() else {
-        return next.run(request).await;
+        return next(request).await;
     };
-    if waits_for_others(&request) {
-        return next.run(request).await;
+    let route = route_of(vault.config.http.prefix(), request.extensions().get());
+    if waits_for_others(route) {
+        return next(request).await;
     }
-    match vault
-        .rate_limits
-        .turnstile
-        .enter(caller.tenant.number)
-        .await
-    {
-        Ok(_place) => next.run(request).await,
+    let limits = &vault.rate_limits;
+    let turnstile = match shares_statements(request.method(), route) {
+        true => &limits.wide_turnstile,
+        false => &limits.turnstile,
+    };
+    match turnstile.enter(caller.tenant.number).await {
+        Ok(_place) => next(request).await,
         Err(Busy) => {
             metrics::counter!("turnstile_busy_total").increment(1);
             let detail = "This node has too much to do for the tenant. Try again in a moment.";
@@ -143,10 +160,18 @@ pub async fn take_turns(State(vault): State<Vault>, request: Request, next: Next
     }
 }
 
+/// Creates and reads of single tokens, which are most of what a vault is asked for.
+fn shares_statements(method: &Method, route: &str) -> bool {
+    matches!(
+        (method, route),
+        (&Method::GET, "/tokens/{id}") | (&Method::POST, "/tokens")
+    )
+}
+
 /// Places are for work of this node. Who waits for a card network for seconds holds none, and is
 /// bounded where it waits.
-fn waits_for_others(request: &Request) -> bool {
-    request.uri().path().starts_with("/3ds/")
+fn waits_for_others(route: &str) -> bool {
+    route.starts_with("/3ds/")
 }
 
 async fn refusal(vault: &Vault, verdict: &Verdict) -> Response {
@@ -158,13 +183,6 @@ async fn refusal(vault: &Vault, verdict: &Verdict) -> Response {
         verdict.write_reset(now, response.headers_mut());
     }
     response
-}
-
-/// The template of a route, without the path that the whole API is served under.
-fn route_of<'a>(vault: &Vault, matched: Option<&'a MatchedPath>) -> &'a str {
-    let path = matched.map_or("", MatchedPath::as_str);
-    path.strip_prefix(vault.config.http.prefix())
-        .unwrap_or(path)
 }
 
 /// A request for the head of an answer costs as much as one for all of it.

@@ -28,7 +28,7 @@ struct Window {
 impl LocalWindows {
     /// Admits a request to all of its counters, or to none. Each of `nodes` has its share of a limit,
     /// and one request at least.
-    pub(super) fn admit(&self, counters: &[Counter<'_>], nodes: u64, now: Instant) -> Vec<Outcome> {
+    pub(super) fn admit(&self, counters: &[Counter], nodes: u64, now: Instant) -> Vec<Outcome> {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         make_room(&mut windows, now);
         let mut outcomes = Vec::with_capacity(counters.len());

@@ -6,13 +6,14 @@ mod counter;
 pub mod gate;
 mod local_windows;
 mod refusals;
+mod reserves;
 mod route;
 mod row;
 mod store;
 mod table;
-mod turnstile;
 mod verdict;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use uuid::Uuid;
@@ -20,14 +21,17 @@ use uuid::Uuid;
 pub use self::asked::{Asked, AskedKey, Proxy};
 use self::local_windows::LocalWindows;
 use self::refusals::Refusals;
+use self::reserves::Reserves;
 pub use self::row::{Action, Counted, Row, written};
+use self::store::Counting;
 pub(crate) use self::store::STATEMENTS;
 pub use self::table::{Explained, Table};
-pub use self::turnstile::{Busy, Place, Turnstile};
 pub use self::verdict::HEADERS;
 use crate::config::Config;
+use crate::convoy::Convoy;
 use crate::ids;
-use crate::storage::{self, Db};
+use crate::storage::{self, Db, Redis};
+use crate::turnstile::Turnstile;
 use crate::vault::Vault;
 
 #[derive(Debug, thiserror::Error)]
@@ -42,32 +46,42 @@ pub struct RateLimits {
     table: Option<Table>,
     refusals: Refusals,
     windows: LocalWindows,
+    /// Counts through Redis, if there is one.
+    counting: Option<Convoy<Counting>>,
+    /// What Redis has counted before it came.
+    reserves: Arc<Reserves>,
     /// Whether this node counts by itself, because Redis does not answer.
     is_alone: AtomicBool,
     node: Uuid,
     /// How many nodes run, as last heard.
-    nodes: AtomicU64,
+    nodes: Arc<AtomicU64>,
+    /// In front of what has a connection to itself.
     turnstile: Turnstile,
+    /// In front of what shares statements, and with them connections.
+    wide_turnstile: Turnstile,
 }
 
 impl RateLimits {
     /// Reads the table that the configuration names.
-    pub fn open(config: &Config) -> Result<Self, Error> {
+    pub(crate) fn open(config: &Config, redis: Option<&Arc<Redis>>) -> Result<Self, Error> {
         // A table that cannot be used is told even while it is not in use.
         let table = Table::load(&config.limits)?;
-        let database = &config.database;
-        let places = config
-            .limits
-            .running_requests
-            .unwrap_or(database.max_connections);
+        let patience = config.database.acquire_timeout;
+        let running = config.limits.running_requests;
+        let running = running.unwrap_or(config.database.max_connections);
+        let (reserves, nodes) = (Arc::<Reserves>::default(), Arc::new(AtomicU64::new(1)));
+        let counting = redis.map(|redis| Counting::in_convoy(redis, &reserves, &nodes, patience));
         Ok(Self {
             table: config.limits.enabled.then_some(table),
             refusals: Refusals::default(),
             windows: LocalWindows::default(),
+            counting,
+            reserves,
             is_alone: AtomicBool::new(false),
             node: ids::new_uuid(),
-            nodes: AtomicU64::new(1),
-            turnstile: Turnstile::new(places, database.acquire_timeout),
+            nodes,
+            turnstile: Turnstile::new(running, patience),
+            wide_turnstile: Turnstile::new(config.limits.sharing_requests, patience),
         })
     }
 

@@ -1,5 +1,8 @@
 //! Refusals that are certain for a while: until then nobody has to be asked again.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use moka::future::Cache;
 use tokio::time::Instant;
 
@@ -11,12 +14,17 @@ const REFUSALS_MAX: u64 = 100_000;
 /// Counters that admit nobody before an instant, as Redis has told.
 pub(super) struct Refusals {
     until: Cache<String, Instant>,
+    begun: Instant,
+    /// Microseconds from the beginning until the last of them is over: most of the time there are none.
+    last_over: AtomicU64,
 }
 
 impl Default for Refusals {
     fn default() -> Self {
         Self {
             until: Cache::new(REFUSALS_MAX),
+            begun: Instant::now(),
+            last_over: AtomicU64::new(0),
         }
     }
 }
@@ -26,7 +34,7 @@ impl Refusals {
     /// Redis may think otherwise.
     pub(super) async fn remember(
         &self,
-        counters: &[Counter<'_>],
+        counters: &[Counter],
         outcomes: &[Outcome],
         asked_at: Instant,
     ) {
@@ -34,16 +42,24 @@ impl Refusals {
             if outcome.is_refused {
                 let until = asked_at + outcome.wait;
                 self.until.insert(counter.name.clone(), until).await;
+                let over = until.duration_since(self.begun).as_micros();
+                let over = u64::try_from(over).unwrap_or(u64::MAX);
+                self.last_over.fetch_max(over, Ordering::Relaxed);
             }
         }
     }
 
+    /// Whether anything can be found, which costs less to know than to look.
+    pub(super) fn are_there(&self, now: Instant) -> bool {
+        let last_over = Duration::from_micros(self.last_over.load(Ordering::Relaxed));
+        now.duration_since(self.begun) < last_over
+    }
+
     /// What the counters say, if one of them is known to refuse.
-    pub(super) async fn find(
-        &self,
-        counters: &[Counter<'_>],
-        now: Instant,
-    ) -> Option<Vec<Outcome>> {
+    pub(super) async fn find(&self, counters: &[Counter], now: Instant) -> Option<Vec<Outcome>> {
+        if !self.are_there(now) {
+            return None;
+        }
         let mut outcomes = Vec::with_capacity(counters.len());
         for counter in counters {
             let until = self.until.get(&counter.name).await;

@@ -1,6 +1,7 @@
 //! The table of limits: shipped with the program, or a file of the operator's.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -22,7 +23,7 @@ const TIME: std::ops::RangeInclusive<Duration> =
 /// Every limit, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    pub rows: Vec<Row>,
+    pub rows: Vec<Arc<Row>>,
 }
 
 impl Table {
@@ -56,7 +57,7 @@ impl Table {
         if file.limit.len() > ROWS_MAX {
             return Err(format!("holds more than {ROWS_MAX} limits"));
         }
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<Arc<Row>> = Vec::new();
         for (place, text) in file.limit.into_iter().enumerate() {
             let name = text.name.clone();
             let row = text
@@ -65,7 +66,7 @@ impl Table {
             if rows.iter().any(|other| other.name == row.name) {
                 return Err(format!("two limits are called `{name}`"));
             }
-            rows.push(row);
+            rows.push(Arc::new(row));
         }
         Ok(Self { rows })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -9,6 +10,7 @@ use tokio::time::Instant;
 
 use super::counter::{Counter, Outcome, Place, counters_of};
 use super::local_windows::LocalWindows;
+use super::reserves::{Group, Reserves, Wish};
 use super::{Action, Asked, AskedKey, Proxy, Row, Table};
 use crate::access::{ApplicationKind, RateLimit, TenantKind};
 use crate::config::Networks;
@@ -45,7 +47,7 @@ fn counted(asked: &Asked<'_>, exempt: &str) -> Vec<String> {
         exempt_addresses: &exempt_addresses,
     };
     let counters = counters_of(&table, asked, &place);
-    let short = |counter: &Counter<'_>| {
+    let short = |counter: &Counter| {
         let name = counter.name.strip_prefix("cloakroom:test:limit:").unwrap();
         let name = name.replace(&uuid::Uuid::nil().to_string(), "K");
         format!("{name} {}", counter.limit)
@@ -211,9 +213,9 @@ fn ipv6_addresses_count_by_their_network() {
     }
 }
 
-fn counter(row: &Row) -> Counter<'_> {
+fn counter(row: &Arc<Row>) -> Counter {
     Counter {
-        row,
+        row: row.clone(),
         name: row.name.clone(),
         limit: row.requests,
     }
@@ -263,7 +265,7 @@ struct Model {
 }
 
 impl Model {
-    fn refuses(&mut self, counter: &Counter<'_>, now: Instant) -> bool {
+    fn refuses(&mut self, counter: &Counter, now: Instant) -> bool {
         let (name, window) = (&counter.name, counter.row.window);
         if self
             .blocked_until
@@ -287,7 +289,7 @@ impl Model {
         is_full
     }
 
-    fn admit(&mut self, counters: &[Counter<'_>], now: Instant) -> Vec<bool> {
+    fn admit(&mut self, counters: &[Counter], now: Instant) -> Vec<bool> {
         let refusals: Vec<bool> = counters.iter().map(|one| self.refuses(one, now)).collect();
         if !refusals.contains(&true) {
             for counter in counters {
@@ -298,8 +300,8 @@ impl Model {
     }
 }
 
-fn small_row(name: String, requests: u64, window_ms: u64, block_ms: u64) -> Row {
-    let mut row = Table::shipped().unwrap().rows.remove(0);
+fn small_row(name: String, requests: u64, window_ms: u64, block_ms: u64) -> Arc<Row> {
+    let mut row = (*Table::shipped().unwrap().rows[0]).clone();
     row.name = name;
     row.requests = requests;
     row.window = Duration::from_millis(window_ms);
@@ -307,7 +309,7 @@ fn small_row(name: String, requests: u64, window_ms: u64, block_ms: u64) -> Row 
         0 => Action::Throttle,
         time => Action::Block(Duration::from_millis(time)),
     };
-    row
+    Arc::new(row)
 }
 
 proptest! {
@@ -316,7 +318,7 @@ proptest! {
         rows in prop::collection::vec((1_u64..6, 1_u64..40, 0_u64..30), 1..4),
         steps in prop::collection::vec((0_u64..15, 0_usize..8), 1..120),
     ) {
-        let rows: Vec<Row> = rows
+        let rows: Vec<Arc<Row>> = rows
             .into_iter()
             .enumerate()
             .map(|(at, (requests, window, block))| small_row(at.to_string(), requests, window, block))
@@ -324,7 +326,7 @@ proptest! {
         let (windows, mut model, mut now) = (LocalWindows::default(), Model::default(), Instant::now());
         for (pause, chosen) in steps {
             now += Duration::from_millis(pause);
-            let counters: Vec<Counter<'_>> = rows
+            let counters: Vec<Counter> = rows
                 .iter()
                 .enumerate()
                 .filter(|(at, _)| chosen & (1 << at) != 0)
@@ -349,4 +351,66 @@ async fn counters_are_forgotten_when_there_are_too_many() {
         assert!(!windows.admit(&[counter], 1, now)[0].is_refused);
     }
     assert!(windows.count() <= 100_000, "{}", windows.count());
+}
+
+/// Requests of the same counters, of which so many are admitted in two seconds.
+fn group(limit: u64) -> Group {
+    let row = small_row("many".into(), limit, 2_000, 0);
+    Group([counter(&row)].into())
+}
+
+/// What so many hear for whom an admission is set aside.
+fn admissions(count: u64) -> Vec<Vec<Outcome>> {
+    let outcome = |left| Outcome {
+        is_refused: false,
+        left,
+        wait: Duration::ZERO,
+    };
+    (0..count).rev().map(|left| vec![outcome(left)]).collect()
+}
+
+#[tokio::test]
+async fn what_is_set_aside_is_used_in_order_until_its_time_is_over() {
+    let (reserves, now, group) = (Reserves::default(), Instant::now(), group(1_000));
+    assert_eq!(reserves.take(&group, now), None);
+    let wish = reserves.wish(&group, 4, 1, now);
+    // As many as came together, except for the first.
+    assert_eq!((wish.admissions, wish.time), (3, Duration::from_millis(20)));
+    // Only one question at a time sets something aside.
+    assert_eq!(reserves.wish(&group, 4, 1, now), Wish::NONE);
+    let until = now + wish.time;
+    reserves.keep(&group, admissions(3), until);
+
+    let left = |taken: Option<Vec<Outcome>>| taken.map(|outcomes| outcomes[0].left);
+    assert_eq!(left(reserves.take(&group, now)), Some(2));
+    assert_eq!(
+        left(reserves.take(&group, until - Duration::from_nanos(1))),
+        Some(1)
+    );
+    assert_eq!(left(reserves.take(&group, until)), None);
+    // Two came in that time, and two come together now.
+    assert_eq!(reserves.wish(&group, 2, 1, until).admissions, 3);
+    reserves.keep(&group, admissions(2), until + wish.time);
+    assert_eq!(left(reserves.take(&group, until)), Some(1));
+    assert_eq!(left(reserves.take(&group, until)), Some(0));
+    // They were not enough.
+    assert_eq!(reserves.wish(&group, 1, 1, until).admissions, 4);
+}
+
+#[tokio::test]
+async fn little_is_set_aside_and_nothing_for_who_asks_now_and_then() {
+    let (reserves, now) = (Reserves::default(), Instant::now());
+    let wish = |limit, requests, nodes| reserves.wish(&group(limit), requests, nodes, now);
+    assert_eq!(wish(1_000_000, 1, 1), Wish::NONE);
+    assert_eq!(wish(99, 50, 1), Wish::NONE);
+    assert_eq!(wish(400, 50, 4).admissions, 1);
+    assert_eq!(wish(500, 50, 1).admissions, 5);
+    assert_eq!(wish(399, 50, 4), Wish::NONE);
+
+    // Whoever asked for more and left without an answer is not waited for.
+    let busy = group(1_000);
+    assert_ne!(reserves.wish(&busy, 9, 1, now), Wish::NONE);
+    assert_eq!(reserves.wish(&busy, 9, 1, now), Wish::NONE);
+    let later = now + Duration::from_secs(1);
+    assert_ne!(reserves.wish(&busy, 9, 1, later), Wish::NONE);
 }

@@ -32,7 +32,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn new(counters: &[Counter<'_>], outcomes: &[Outcome]) -> Option<Self> {
+    pub(super) fn new(counters: &[Counter], outcomes: &[Outcome]) -> Option<Self> {
         let all = counters.iter().zip(outcomes);
         let refusing = all.clone().filter(|(_, outcome)| outcome.is_refused);
         let refused = refusing.max_by_key(|(_, outcome)| outcome.wait);

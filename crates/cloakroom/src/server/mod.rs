@@ -32,6 +32,8 @@ use tokio_rustls::rustls::{self, ServerConfig, crypto::aws_lc_rs, version};
 use tower::Service as _;
 
 use self::strict_heads::StrictHeads;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use self::strict_heads::refused_from;
 use crate::api::{ApiError, ClientAddr, PeerCertificates};
 use crate::card_networks::{self, CardNetworks};
 use crate::config::{Config, Http, Networks};

@@ -219,6 +219,18 @@ fn parse_length(value: &[u8]) -> Option<u64> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
+/// From where on a stream is refused, if it comes in pieces of this size.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn refused_from(stream: &[u8], piece: usize) -> Option<usize> {
+    let mut inspector = Inspector::default();
+    stream
+        .chunks(piece)
+        .enumerate()
+        .find_map(|(index, piece_bytes)| {
+            inspector.look(piece_bytes).map(|from| index * piece + from)
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -226,17 +238,6 @@ mod tests {
     use super::*;
 
     const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-
-    /// From where on a stream is refused, if it comes in pieces of this size.
-    fn refused_from(stream: &[u8], piece: usize) -> Option<usize> {
-        let mut inspector = Inspector::default();
-        stream
-            .chunks(piece)
-            .enumerate()
-            .find_map(|(index, piece_bytes)| {
-                inspector.look(piece_bytes).map(|from| index * piece + from)
-            })
-    }
 
     #[test]
     fn what_parsers_may_read_differently_is_refused() {

@@ -32,6 +32,9 @@ use crate::config::Database;
 pub type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// The pool of connections that every statement goes through.
+///
+/// What a statement keeps while it runs lies on the heap: it is large, and would be part of every request
+/// that may have to ask the database, each of which is moved several times on its way.
 #[derive(Clone)]
 pub struct Db {
     pool: Pool<Connector>,
@@ -124,6 +127,10 @@ impl Db {
 
     /// Runs a statement that changes nothing.
     pub async fn read(&self, statement: &Statement, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        Box::pin(self.run_read(statement, params)).await
+    }
+
+    async fn run_read(&self, statement: &Statement, params: Params<'_>) -> Result<Vec<Row>, Error> {
         let connection = self.connection().await?;
         let in_flight = InFlight::new(&connection);
         let answer = timeout(self.read_deadline, connection.query(statement, params)).await;
@@ -155,6 +162,14 @@ impl Db {
         statement: &Statement,
         params: Params<'_>,
     ) -> Result<Vec<Row>, Error> {
+        Box::pin(self.run_write(statement, params)).await
+    }
+
+    async fn run_write(
+        &self,
+        statement: &Statement,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, Error> {
         let connection = self.connection().await?;
         let in_flight = InFlight::new(&connection);
         let warnings = connection.warnings();
@@ -178,7 +193,9 @@ impl Db {
 
     /// Starts a transaction for verbs that change several things at once.
     pub async fn begin(&self) -> Result<Transaction, Error> {
-        Transaction::begin(self.connection().await?, self.write_deadline).await
+        let begun =
+            async { Transaction::begin(self.connection().await?, self.write_deadline).await };
+        Box::pin(begun).await
     }
 
     /// Lends a connection to work that changes nothing but needs several statements.

@@ -12,7 +12,7 @@ use super::fields;
 use crate::config::{Config, Format, Level};
 
 /// Where finished lines go.
-pub(super) type Sink = Box<dyn Fn(&[u8]) + Send + Sync>;
+pub(super) type Sink = Box<dyn Fn(tracing::Level, &[u8]) + Send + Sync>;
 
 /// Writes events to `sink` as lines, each in one piece.
 pub(super) struct Lines {
@@ -61,7 +61,8 @@ impl<S: Subscriber> Layer<S> for Lines {
         if line.dropped > 0 {
             metrics::counter!("log_fields_dropped_total").increment(line.dropped);
         }
-        (self.sink)(line.finish(*metadata.level(), &self.node).as_bytes());
+        let level = *metadata.level();
+        (self.sink)(level, line.finish(level, &self.node).as_bytes());
     }
 }
 
@@ -70,6 +71,8 @@ struct Line {
     format: Format,
     message: String,
     fields: String,
+    /// Room to write a value in before it is looked at.
+    spare: String,
     dropped: u64,
 }
 
@@ -78,7 +81,8 @@ impl Line {
         Self {
             format,
             message: String::new(),
-            fields: String::with_capacity(384),
+            fields: String::with_capacity(512),
+            spare: String::with_capacity(64),
             dropped: 0,
         }
     }
@@ -123,10 +127,13 @@ impl Line {
     }
 
     fn name(&mut self, field: &str) {
-        let _ = match self.format {
-            Format::Json => write!(self.fields, ",\"{field}\":"),
-            Format::Text => write!(self.fields, " {field}="),
+        let (before, after) = match self.format {
+            Format::Json => (",\"", "\":"),
+            Format::Text => (" ", "="),
         };
+        for part in [before, field, after] {
+            self.fields.push_str(part);
+        }
     }
 
     fn text(&mut self, field: &str, value: impl fmt::Display) {
@@ -142,6 +149,20 @@ impl Line {
         };
     }
 
+    /// Most text is plain, and goes without the machinery that shows other values.
+    fn plain_or_quoted(&mut self, text: &str) {
+        if !text.bytes().all(is_plain) {
+            return self.quoted(text);
+        }
+        let quote = match self.format {
+            Format::Json => "\"",
+            Format::Text => "",
+        };
+        for part in [quote, text, quote] {
+            self.fields.push_str(part);
+        }
+    }
+
     fn number(&mut self, field: &Field, value: impl fmt::Display) {
         if self.begin(field.name()) {
             let _ = write!(self.fields, "{value}");
@@ -154,7 +175,11 @@ impl Visit for Line {
         if field.name() == "message" {
             let _ = write!(self.message, "{}", Escaped(format_args!("{value:?}")));
         } else if self.begin(field.name()) {
-            self.quoted(format_args!("{value:?}"));
+            let mut text = std::mem::take(&mut self.spare);
+            let _ = write!(text, "{value:?}");
+            self.plain_or_quoted(&text);
+            text.clear();
+            self.spare = text;
         }
     }
 
@@ -162,7 +187,7 @@ impl Visit for Line {
         if field.name() == "message" {
             let _ = write!(self.message, "{}", Escaped(value));
         } else if self.begin(field.name()) {
-            self.quoted(value);
+            self.plain_or_quoted(value);
         }
     }
 
@@ -188,6 +213,11 @@ impl Visit for Line {
     fn record_error(&mut self, _: &Field, _: &(dyn std::error::Error + 'static)) {
         self.dropped += 1;
     }
+}
+
+/// Whether a byte can stand in a line as it is; those of other alphabets are looked at as characters.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
 /// Shows a value so that it stays within its quotes and its line.
@@ -237,7 +267,7 @@ mod tests {
         let (lines, keep) = (Arc::new(Mutex::new(Vec::new())), level);
         let sink: Sink = {
             let lines = Arc::clone(&lines);
-            Box::new(move |line| lines.lock().unwrap().extend_from_slice(line))
+            Box::new(move |_, line| lines.lock().unwrap().extend_from_slice(line))
         };
         let layer = Lines::new(&config, sink).with_filter(filter(keep));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), act);

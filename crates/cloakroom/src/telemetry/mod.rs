@@ -2,10 +2,11 @@
 
 mod fields;
 mod log;
+mod meters;
+mod outlet;
 mod requests;
 mod traces;
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -14,6 +15,7 @@ use tracing::Subscriber;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::layer::SubscriberExt as _;
 
+use self::outlet::Outlet;
 pub use self::requests::{Actor, ErrorCode, Record, Recorded, TraceId};
 
 use crate::config::Config;
@@ -29,6 +31,7 @@ const UPKEEP_PERIOD: Duration = Duration::from_secs(5);
 pub struct Telemetry {
     metrics: PrometheusHandle,
     traces: Option<SdkTracerProvider>,
+    outlet: Option<Outlet>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -39,24 +42,29 @@ pub enum Error {
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
     #[error("traces cannot be sent to telemetry.otlp_endpoint")]
     Traces(#[from] opentelemetry_otlp::ExporterBuildError),
-    #[error("a thread for metrics cannot be started")]
-    Upkeep(#[from] std::io::Error),
+    #[error("a thread for metrics or the log cannot be started")]
+    Threads(#[from] std::io::Error),
 }
 
 /// Starts the log, metrics and traces of this process; once.
 pub fn start(config: &Config) -> Result<Telemetry, Error> {
     let traces = traces::provider(config)?;
-    let sink = Box::new(|line: &[u8]| {
-        // A log that cannot be written has nowhere to complain.
-        let _ = std::io::stderr().lock().write_all(line);
-    });
+    let outlet = Outlet::start(Box::new(std::io::stderr())).map_err(Error::Threads)?;
+    let sink = {
+        let outlet = outlet.clone();
+        Box::new(move |level, line: &[u8]| outlet.take(level, line))
+    };
     tracing::subscriber::set_global_default(subscriber(config, sink, traces.as_ref()))
         .map_err(|_| Error::AlreadyStarted)?;
     std::panic::set_hook(Box::new(log_panic));
 
     let metrics = recorder()?.install_recorder()?;
     keep_up(metrics.clone())?;
-    Ok(Telemetry { metrics, traces })
+    Ok(Telemetry {
+        metrics,
+        traces,
+        outlet: Some(outlet),
+    })
 }
 
 impl Telemetry {
@@ -65,12 +73,15 @@ impl Telemetry {
         self.metrics.render()
     }
 
-    /// Sends the traces that are still waiting. Blocks for some seconds at most.
+    /// Sends the traces and writes the lines that are still waiting. Blocks for some seconds at most.
     pub fn shutdown(&self) {
         if let Some(traces) = &self.traces
             && traces.shutdown().is_err()
         {
             tracing::warn!("the last traces could not be sent");
+        }
+        if let Some(outlet) = &self.outlet {
+            outlet.flush();
         }
     }
 }
@@ -86,6 +97,7 @@ impl Telemetry {
         Self {
             metrics: recorder.handle(),
             traces: None,
+            outlet: None,
         }
     }
 }

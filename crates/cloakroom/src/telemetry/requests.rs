@@ -18,6 +18,7 @@ use tracing::{Instrument as _, Span, field};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use uuid::Uuid;
 
+use super::meters::KnownMeters;
 use crate::card_numbers::holds_card_number;
 use crate::ids;
 
@@ -57,20 +58,24 @@ impl ErrorCode {
 /// The layer that records requests.
 ///
 /// It belongs outermost, and into `Router::layer`: only there the route of a request is known.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Record;
+#[derive(Clone, Default)]
+pub struct Record(Arc<KnownMeters>);
 
 impl<S> Layer<S> for Record {
     type Service = Recorded<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Recorded { inner }
+        Recorded {
+            inner,
+            meters: self.0.clone(),
+        }
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Recorded<S> {
     inner: S,
+    meters: Arc<KnownMeters>,
 }
 
 impl<S> Service<Request> for Recorded<S>
@@ -88,7 +93,7 @@ where
 
     fn call(&mut self, mut request: Request) -> Self::Future {
         let (trace_id, header) = trace_id(request.headers());
-        let pending = Pending::new(&request, trace_id.clone());
+        let pending = Pending::new(&request, trace_id.clone(), self.meters.clone());
         let span = pending.span(request.headers());
         request.extensions_mut().insert(trace_id);
 
@@ -155,10 +160,11 @@ struct Pending {
     trace_id: TraceId,
     request_bytes: Option<u64>,
     is_recorded: bool,
+    meters: Arc<KnownMeters>,
 }
 
 impl Pending {
-    fn new(request: &Request, trace_id: TraceId) -> Self {
+    fn new(request: &Request, trace_id: TraceId, meters: Arc<KnownMeters>) -> Self {
         Self {
             begun: Instant::now(),
             method: method_label(request.method()),
@@ -166,6 +172,7 @@ impl Pending {
             trace_id,
             request_bytes: request.body().size_hint().exact(),
             is_recorded: false,
+            meters,
         }
     }
 
@@ -225,17 +232,9 @@ impl Pending {
     }
 
     fn measure(&self, status: u16, elapsed: Duration) {
-        let (method, route) = (self.method, self.route());
-        metrics::counter!(
-            "http_requests_total",
-            "method" => method, "route" => route.to_owned(), "status" => status.to_string(),
-        )
-        .increment(1);
-        metrics::histogram!(
-            "http_request_duration_seconds",
-            "method" => method, "route" => route.to_owned(),
-        )
-        .record(elapsed);
+        let meters = self.meters.of(self.method, self.route(), status);
+        meters.requests.increment(1);
+        meters.durations.record(elapsed);
     }
 }
 

@@ -265,7 +265,7 @@ fn router() -> Router {
         .route("/echo", any(echo))
         .route("/broken", any(async || StatusCode::SERVICE_UNAVAILABLE))
         .route("/forever", any(async || std::future::pending::<()>().await))
-        .layer(Record)
+        .layer(Record::default())
 }
 
 fn ask(method: Method, path: &str) -> http::request::Builder {
@@ -291,7 +291,7 @@ fn logged<T>(
     let lines = Arc::new(Mutex::new(Vec::new()));
     let sink: log::Sink = {
         let lines = Arc::clone(&lines);
-        Box::new(move |line| lines.lock().unwrap().extend_from_slice(line))
+        Box::new(move |_, line| lines.lock().unwrap().extend_from_slice(line))
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

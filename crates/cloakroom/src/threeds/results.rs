@@ -30,7 +30,7 @@ pub fn router(vault: Vault) -> Router {
     Router::new()
         .route("/3ds/rreq", post(tell_result))
         .with_state(vault)
-        .layer(telemetry::Record)
+        .layer(telemetry::Record::default())
 }
 
 async fn tell_result(

@@ -1,5 +1,7 @@
 //! What a token is found by without being read: its fingerprint and its search terms.
 
+use std::sync::Arc;
+
 use cloakroom_crypto::Fingerprint;
 use cloakroom_expressions::Template;
 use serde_json::{Map, Value};
@@ -18,7 +20,7 @@ pub(crate) struct Findable<'a> {
     pub data: &'a Value,
     pub metadata: Option<&'a Map<String, Value>>,
     pub fingerprint: FingerprintBy<'a>,
-    pub search_indexes: &'a [Template],
+    pub search_indexes: &'a [Arc<Template>],
 }
 
 /// Which expression gives the fingerprint.

@@ -7,13 +7,24 @@ use cloakroom_expressions::{Context, HmacAlgorithm, Mask, ParseCache, Scope, Sou
 use jiff::Timestamp;
 use serde_json::Value;
 
-const MASKS_MAX: usize = 10_000;
+const REMEMBERED_MAX: usize = 10_000;
 
 /// Masks by their JSON text: a vault has many tokens and few masks.
-static MASKS: LazyLock<ParseCache<Mask>> = LazyLock::new(|| ParseCache::new(MASKS_MAX));
+static MASKS: LazyLock<ParseCache<Mask>> = LazyLock::new(|| ParseCache::new(REMEMBERED_MAX));
 
-pub(crate) fn parse_template(context: Context, text: &str) -> Result<Template, String> {
-    Template::parse(context, text).map_err(|error| error.to_string())
+/// Templates that are tried on every token of a kind.
+static FINGERPRINTS: LazyLock<ParseCache<Template>> =
+    LazyLock::new(|| ParseCache::new(REMEMBERED_MAX));
+static SEARCH_INDEXES: LazyLock<ParseCache<Template>> =
+    LazyLock::new(|| ParseCache::new(REMEMBERED_MAX));
+
+pub(crate) fn parse_template(context: Context, text: &str) -> Result<Arc<Template>, String> {
+    let parse = |text: &str| Template::parse(context, text).map_err(|error| error.to_string());
+    match context {
+        Context::Fingerprint => FINGERPRINTS.find_or_parse(text, parse),
+        Context::SearchIndex => SEARCH_INDEXES.find_or_parse(text, parse),
+        _ => parse(text).map(Arc::new),
+    }
 }
 
 /// The result as text; a failure says which rule was broken, and nothing of the data.

@@ -72,5 +72,53 @@ pub(crate) fn normal(text: &str) -> String {
 
 /// A fingerprint as it is shown.
 pub(crate) fn base58(fingerprint: &Fingerprint) -> String {
-    bs58::encode(fingerprint.as_bytes()).into_string()
+    const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+    // Five digits at a time: a general encoder, digit by digit, takes ten times as long.
+    const FIVE_DIGITS: u64 = 58 * 58 * 58 * 58 * 58;
+    let (limbs, _) = fingerprint.as_bytes().as_chunks::<4>();
+    let mut number: Vec<u64> = limbs
+        .iter()
+        .map(|limb| u64::from(u32::from_be_bytes(*limb)))
+        .collect();
+    let mut digits = Vec::with_capacity(45);
+    for _ in 0..9 {
+        let mut rest = 0;
+        for limb in &mut number {
+            let dividend = (rest << 32) | *limb;
+            (*limb, rest) = (dividend / FIVE_DIGITS, dividend % FIVE_DIGITS);
+        }
+        for _ in 0..5 {
+            digits.push(ALPHABET[(rest % 58) as usize]);
+            rest /= 58;
+        }
+    }
+    // Zeros in front are shown one for one, and not as part of the number.
+    let zeros = fingerprint.as_bytes().iter().take_while(|byte| **byte == 0);
+    while digits.pop_if(|digit| *digit == b'1').is_some() {}
+    digits.extend(zeros.map(|_| b'1'));
+    digits
+        .iter()
+        .rev()
+        .map(|digit| char::from(*digit))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_are_shown_in_base58() {
+        let mut cases = vec![[0; 32], [255; 32]];
+        for zeros in 0..32 {
+            let mut bytes = [0; 32];
+            bytes[zeros..].fill(7);
+            cases.push(bytes);
+        }
+        cases.extend((0..1_000).map(|_| cloakroom_crypto::random_bytes()));
+        for bytes in cases {
+            let expected = bs58::encode(bytes).into_string();
+            assert_eq!(base58(&Fingerprint::from(bytes)), expected);
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use cloakroom_crypto::named_uuid_bytes;
 use cloakroom_expressions::{Context, Template};
@@ -81,7 +82,7 @@ pub(crate) enum NewId {
     Random,
     Given(String),
     /// An expression; with chance in it, another attempt gives another name.
-    Alias(Template),
+    Alias(Arc<Template>),
 }
 
 impl NewId {

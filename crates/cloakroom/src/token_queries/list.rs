@@ -12,8 +12,9 @@ use crate::caller::Caller;
 use crate::card_numbers::card_numbers_in;
 use crate::keys;
 use crate::token_attributes::{Term, data_term, fingerprint_term, metadata_term};
+use crate::token_rows::TokenRow;
 use crate::token_types::TokenKind;
-use crate::tokens::{self, TokenRow, TokenView};
+use crate::tokens::{self, TokenView};
 use crate::vault::Vault;
 use crate::{containers, storage, velocity};
 

@@ -9,7 +9,8 @@ use crate::caller::Caller;
 use crate::card_numbers::card_numbers_in;
 use crate::token_attributes::TokenId;
 use crate::token_attributes::{data_term, fold, folded_metadata_terms};
-use crate::tokens::{self, TokenRow, TokenView};
+use crate::token_rows::TokenRow;
+use crate::tokens::{self, TokenView};
 use crate::vault::Vault;
 use crate::velocity;
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::ids::TenantId;
 use crate::storage::{Db, Error, statements};
 use crate::token_attributes::Term;
-use crate::tokens::{TokenRow, token_columns};
+use crate::token_rows::{TokenRow, token_columns};
 
 /// Paths from `low` up to, but without, `end`.
 pub(super) struct Range<'a> {

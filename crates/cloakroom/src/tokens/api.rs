@@ -1,5 +1,6 @@
 //! Tokens over HTTP: wire shapes, handlers, and the status of each failure.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -359,7 +360,8 @@ struct SeenBody<'a> {
     data: Option<&'a RawValue>,
     /// The mask expressions, not the masked data.
     #[serde(skip_serializing_if = "Option::is_none")]
-    mask: Option<Value>,
+    #[schema(value_type = Option<Value>)]
+    mask: Option<Cow<'static, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     card: Option<&'a CardDetails>,

@@ -1,5 +1,8 @@
 //! Everything about a token that clients decide, checked and ready to be sealed.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use cloakroom_crypto::{Fingerprint, Sensitive};
 use cloakroom_expressions::{Context, Template};
 use serde_json::{Map, Value};
@@ -73,7 +76,7 @@ impl Content {
     }
 
     /// The expression that the client gave, if it did.
-    fn fingerprint_template(&self) -> Option<Template> {
+    fn fingerprint_template(&self) -> Option<Arc<Template>> {
         let text = self.fingerprint_expression.as_deref()?;
         parse_template(Context::Fingerprint, text).ok()
     }
@@ -101,7 +104,7 @@ impl Content {
         serde_json::from_str(self.metadata.as_deref()?).ok()
     }
 
-    fn search_templates(&self) -> Vec<Template> {
+    fn search_templates(&self) -> Vec<Arc<Template>> {
         shown_search_indexes(self.kind, self.search_indexes.as_deref())
             .iter()
             .filter_map(|text| parse_template(Context::SearchIndex, text).ok())
@@ -122,10 +125,10 @@ pub(super) fn shown_search_indexes(kind: TokenKind, kept: Option<&str>) -> Vec<S
 }
 
 /// The mask of a token as it is shown, its type's own included.
-pub(super) fn shown_mask(kind: TokenKind, kept: Option<&str>) -> Option<Value> {
+pub(super) fn shown_mask(kind: TokenKind, kept: Option<&str>) -> Option<Cow<'static, Value>> {
     match kept {
         Some(NO_MASK) => None,
-        Some(text) => serde_json::from_str(text).ok(),
-        None => kind.default_mask().map(|mask| mask.shown.clone()),
+        Some(text) => serde_json::from_str(text).ok().map(Cow::Owned),
+        None => kind.default_mask().map(|mask| Cow::Borrowed(&mask.shown)),
     }
 }

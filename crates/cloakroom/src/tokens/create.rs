@@ -9,7 +9,6 @@ use super::draft::{
     Claim, Draft, Planned, draft, finish, no_intent, refuse_intents_twice, take_writes,
 };
 use super::find::record_reads;
-use super::store::{self, CodeChange, Outcome, Told, Values, Write};
 use super::token::entry;
 use super::update::{Rewriting, merged, past_expiry};
 use super::view::{Opened, Shown, Visible, open, view_met};
@@ -21,6 +20,7 @@ use crate::idempotency::{Kept, Reply};
 use crate::keys::TenantKeys;
 use crate::token_attributes::Digests;
 use crate::token_attributes::{NewId, TokenId};
+use crate::token_rows::{self, CodeChange, Outcome, Told, Values, Write};
 use crate::token_types::SecurityCode;
 use crate::vault::Vault;
 use crate::{containers, security_codes, storage, token_intents, velocity};
@@ -85,7 +85,7 @@ pub(crate) async fn create_all(
         }
         let (positions, writes) = take_writes(&mut planned);
         let told = creating.tell(drafts, &planned, writes.len(), keep).await?;
-        match store::write(vault, caller.tenant, &writes, told).await? {
+        match token_rows::write(vault, caller.tenant, writes, told).await? {
             Outcome::Written(times) => return Ok(finish(drafts, planned, times)),
             Outcome::Outrun => {
                 for (draft, plan) in drafts.iter().zip(&planned) {
@@ -193,7 +193,7 @@ impl Creating<'_> {
         };
         let (db, tenant) = (&self.vault.db, self.caller.tenant);
         let nobody = uuid::Uuid::nil();
-        match store::find_equal(db, tenant, fingerprint, container, &nobody).await? {
+        match token_rows::find_equal(db, tenant, fingerprint, container, &nobody).await? {
             Some(row) => Ok(Some(open(self.vault, self.caller, row).await?)),
             None => Ok(None),
         }
@@ -265,6 +265,7 @@ impl Creating<'_> {
                 digests.fingerprint.as_ref(),
             )?,
             id: id.clone(),
+            is_named: !matches!(draft.id, NewId::Random),
             container: content.container.clone(),
             kind: content.kind,
             expiry: content.expiry,
@@ -374,15 +375,15 @@ impl Creating<'_> {
             return Ok(());
         };
         let (db, tenant, key) = (&self.vault.db, self.caller.tenant, token.id.key());
-        if store::is_expired(db, tenant, key).await? {
-            store::sweep_one(self.vault, tenant, key).await?;
+        if token_rows::is_expired(db, tenant, key).await? {
+            token_rows::sweep_one(self.vault, tenant, key).await?;
             return Ok(());
         }
         if token.modified_by.is_some() || draft.id.is_chance() {
             return Ok(());
         }
         // Deduplication comes before the id: what took it may be the one to meet.
-        let is_taken = store::key_is_taken(db, tenant, key).await?;
+        let is_taken = token_rows::key_is_taken(db, tenant, key).await?;
         if is_taken && self.find_equal(planned.claim()).await?.is_none() {
             return Err(Error::IdTaken);
         }

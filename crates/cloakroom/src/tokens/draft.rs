@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 use super::content::Content;
 use super::create::converted;
-use super::store::Write;
 use super::token::TokenData;
 use super::view::Shown;
 use super::{Error, NewToken, Placed, Token, TokenView};
@@ -18,6 +17,7 @@ use crate::client_encryption::{GivenData, given_data};
 use crate::deprecations::Deprecated;
 use crate::token_attributes::{self as attributes, NewId, keep};
 use crate::token_intents;
+use crate::token_rows::Write;
 use crate::token_types::{SecurityCode, TokenKind, settle};
 use crate::vault::Vault;
 

@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use super::token::entry;
 use super::view::Opened;
-use super::{Error, TokenView, store, view};
+use super::{Error, TokenView, view};
 use crate::access::Permission;
 use crate::audit::{Entry, Operation};
 use crate::caller::Caller;
 use crate::keys;
 use crate::token_attributes::TokenId;
+use crate::token_rows;
 use crate::token_types::TokenKind;
 use crate::vault::Vault;
 
@@ -93,7 +94,7 @@ pub(crate) async fn find_all(
     ids: &[TokenId],
 ) -> Result<FoundAll, Error> {
     let mut found = Vec::with_capacity(ids.len());
-    for row in store::find_all(&vault.db, caller.tenant, ids).await? {
+    for row in token_rows::find_all(&vault.db, caller.tenant, ids).await? {
         found.push(view::open(vault, caller, row).await?);
     }
     let is_found = |id: &&TokenId| found.iter().any(|opened| opened.token.id == **id);
@@ -116,7 +117,7 @@ pub(crate) async fn find_readable(
     ids: &[TokenId],
     permission: Permission,
 ) -> Result<Vec<TokenView>, Error> {
-    let rows = store::find_all(&vault.db, caller.tenant, ids).await?;
+    let rows = token_rows::find_all(&vault.db, caller.tenant, ids).await?;
     let mut views = view::view_readable(vault, caller, rows, permission).await?;
     views.retain(|view| ids.contains(&view.token.id));
     Ok(views)

@@ -6,7 +6,6 @@ mod create;
 mod delete;
 mod draft;
 mod find;
-mod store;
 mod token;
 mod turn;
 mod update;
@@ -16,13 +15,11 @@ pub use self::api::routes;
 pub(crate) use self::api::{NewTokenBody, TokenBody};
 pub use self::create::create;
 pub(crate) use self::create::create_all;
+pub(crate) use self::delete::erase;
 pub use self::delete::{delete, sweep};
 pub(crate) use self::draft::{Draft, draft};
 pub use self::find::find;
 pub(crate) use self::find::{FoundAll, find_all, find_readable, lend_data, record_reads, use_data};
-pub(crate) use self::store::{
-    EXPIRED_STATEMENTS, STATEMENTS, TokenRow, WRITE_STATEMENTS, token_columns,
-};
 pub use self::token::{Change, NewToken, Token};
 pub use self::turn::Turns;
 pub use self::update::{TokenPatch, update};

@@ -1,5 +1,7 @@
 //! A token: what is kept of it, and what it is bound to.
 
+use std::borrow::Cow;
+
 use cloakroom_crypto::{Fingerprint, PolicyDigest, Sensitive};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
@@ -10,10 +12,11 @@ use uuid::Uuid;
 use super::content::{shown_mask, shown_search_indexes};
 use super::view::Shown;
 use crate::access::{Container, Subject, Transform};
-use crate::audit::{EntityKind, Entry, Operation, Outcome};
+use crate::audit::{Entry, Operation, Outcome};
 use crate::caller::Caller;
 use crate::keys::Record;
 use crate::token_attributes::{Expiry, Privacy, TokenId};
+use crate::token_rows::entity_kind;
 use crate::token_types::TokenKind;
 
 /// A token that is asked for; nothing in it is checked yet.
@@ -86,15 +89,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
     }
 }
 
-/// What records call a token of this type.
-pub(super) fn entity_kind(kind: TokenKind) -> EntityKind {
-    match kind {
-        TokenKind::Card => EntityKind::Card,
-        TokenKind::Bank => EntityKind::Bank,
-        _ => EntityKind::Token,
-    }
-}
-
 /// What is recorded of something that a caller does to a token.
 pub(super) fn entry(
     caller: &Caller,
@@ -129,7 +123,7 @@ impl Token {
         bound.record(self.row_version)
     }
 
-    pub fn shown_mask(&self) -> Option<Value> {
+    pub fn shown_mask(&self) -> Option<Cow<'static, Value>> {
         shown_mask(self.kind, self.mask.as_deref())
     }
 

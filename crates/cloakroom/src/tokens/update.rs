@@ -1,5 +1,7 @@
 //! Changing a token: merge, check again, seal again.
 
+use std::borrow::Cow;
+
 use cloakroom_crypto::{Fingerprint, Sensitive};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -8,7 +10,6 @@ use uuid::Uuid;
 use super::content::{Content, shown_mask};
 use super::create::{code_change, converted, entries, read_again};
 use super::find::record_reads;
-use super::store::{self, Before, Outcome, Told, Values, Write};
 use super::token::{Change, entry};
 use super::view::{Opened, Shown, Visible, find_code, open, open_named, view_met};
 use super::{Error, Placed, Token, TokenView, noticed};
@@ -20,6 +21,7 @@ use crate::idempotency::Reply;
 use crate::keys::{self, TenantKeys};
 use crate::token_attributes::Digests;
 use crate::token_attributes::{self as attributes, NO_MASK, TokenId, keep};
+use crate::token_rows::{self, Before, Outcome, Told, Values, Write};
 use crate::token_types::{SecurityCode, settle_patched};
 use crate::vault::Vault;
 use crate::{containers, velocity};
@@ -140,7 +142,7 @@ async fn merge(
             && let Some(met) = met(vault, caller, id, &content.container, fingerprint).await?
         {
             let told = tell(caller, &met, None, reply)?;
-            store::write(vault, caller.tenant, &[], told).await?;
+            token_rows::write(vault, caller.tenant, Vec::new(), told).await?;
             return Ok(met);
         }
 
@@ -166,7 +168,7 @@ async fn merge(
         // What the database told when the token was made may be ahead of what is known here.
         let at = vault.audit.now().await?.max(opened.token.created_at);
         let told = tell(caller, &placed, Some(at), reply)?;
-        match store::write(vault, caller.tenant, &[write], told).await? {
+        match token_rows::write(vault, caller.tenant, vec![write], told).await? {
             Outcome::Refused(_) => refused_version = Some(opened.token.row_version),
             Outcome::Outrun => {}
             Outcome::Written(times) => {
@@ -236,7 +238,7 @@ async fn met(
     fingerprint: &Fingerprint,
 ) -> Result<Option<Placed>, Error> {
     let (db, tenant) = (&vault.db, caller.tenant);
-    let equal = store::find_equal(db, tenant, fingerprint, container, own.key()).await?;
+    let equal = token_rows::find_equal(db, tenant, fingerprint, container, own.key()).await?;
     let Some(row) = equal else { return Ok(None) };
     let other = open(vault, caller, row).await?;
     let view = view_met(vault, caller, other).await?;
@@ -330,7 +332,8 @@ fn patched_mask(token: &Token, patch: &Change<Value>) -> Result<Option<String>, 
         Change::Stays => Ok(token.mask.clone()),
         Change::Goes => Ok(Some(NO_MASK.to_owned())),
         Change::Becomes(patch) => {
-            let mut mask = shown_mask(token.kind, token.mask.as_deref()).unwrap_or(Value::Null);
+            let mask = shown_mask(token.kind, token.mask.as_deref());
+            let mut mask = mask.map_or(Value::Null, Cow::into_owned);
             merge_patch(&mut mask, patch.clone());
             attributes::mask(&mask).map(Some)
         }
@@ -395,6 +398,7 @@ impl Rewriting<'_> {
                 self.digests.fingerprint.as_ref(),
             )?,
             id: old.id.clone(),
+            is_named: true,
             container: content.container.clone(),
             kind: content.kind,
             expiry: content.expiry,

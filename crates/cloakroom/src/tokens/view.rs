@@ -2,15 +2,15 @@
 
 use cloakroom_crypto::Sensitive;
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
-use super::store::{self, TokenRow};
 use super::token::TokenData;
 use super::{Error, Token};
 use crate::access::{Container, Permission, Transform};
 use crate::caller::Caller;
 use crate::token_attributes::Term;
 use crate::token_attributes::{Details, NO_MASK, TokenId, parse_mask};
+use crate::token_rows::{self, TokenRow};
 use crate::token_types::TokenKind;
 use crate::vault::Vault;
 use crate::{containers, keys, security_codes};
@@ -112,7 +112,7 @@ pub(super) async fn open_named(
     caller: &Caller,
     id: &TokenId,
 ) -> Result<Opened, Error> {
-    let row = store::find(&vault.db, caller.tenant, id).await?;
+    let row = token_rows::find(&vault.token_reads, caller.tenant, id).await?;
     let opened = open(vault, caller, row.ok_or(Error::NotFound)?).await?;
     match opened.token.id == *id {
         true => Ok(opened),
@@ -198,7 +198,9 @@ pub(super) async fn find_code(
 ) -> Result<Option<Sensitive<String>>, Error> {
     match transform {
         Transform::Reveal if token.has_security_code => {
-            Ok(security_codes::find(vault, caller.tenant, token.id.key()).await?)
+            // Boxed, because most do not need it.
+            let found = security_codes::find(vault, caller.tenant, token.id.key());
+            Ok(Box::pin(found).await?)
         }
         _ => Ok(None),
     }
@@ -226,12 +228,11 @@ impl Visible<'_> {
             true => serde_json::from_str(text).map_err(|_| keys::Error::Integrity)?,
             false => Value::Null,
         };
-        let shown = match transform {
-            Transform::Redact => None,
-            Transform::Mask => self.masked(&value),
-            Transform::Reveal => Some(self.revealed(text)),
+        let data = match transform {
+            Transform::Redact => Ok(None),
+            Transform::Mask => self.masked(&value).as_ref().map(to_raw_value).transpose(),
+            Transform::Reveal => RawValue::from_string(self.revealed(text)).map(Some),
         };
-        let data = shown.map(RawValue::from_string).transpose();
         Ok(Shown {
             data: data.map_err(|_| keys::Error::Integrity)?,
             details: Details::of(vault, caller.tenant_kind, self.kind, &value),
@@ -243,14 +244,14 @@ impl Visible<'_> {
     /// The evaluated mask; nothing when the token has none, or one that yields nothing.
     ///
     /// The security code is not there to be masked: what is shown to many must not depend on it.
-    fn masked(&self, data: &Value) -> Option<String> {
+    fn masked(&self, data: &Value) -> Option<Value> {
         let sources = crate::token_attributes::sources();
         let masked = match self.mask {
             Some(NO_MASK) => return None,
             Some(text) => parse_mask(text)?.apply_with(data, &sources),
             None => self.kind.default_mask()?.mask.apply_with(data, &sources),
         };
-        (!masked.is_null()).then(|| masked.to_string())
+        (!masked.is_null()).then_some(masked)
     }
 
     /// The data as it was given; a security code takes the last place in it.

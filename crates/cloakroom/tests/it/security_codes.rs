@@ -302,7 +302,7 @@ async fn after_its_time_no_copy_of_a_code_opens() {
     let token = site.keep(node, "123").await;
     let alive = site.read(&other, &token).await;
     let restored_alive = site.read(&site.another_node().await, &token).await;
-    let backup = pg_dump(&site.first.database.url, &["--data-only"]);
+    let backup = site.first.database.dump(&["--data-only"]);
     until("forgetting", async || {
         node.security_codes.live_keys() + other.security_codes.live_keys() == 0
             && site.redis().keys().await.is_empty()
@@ -479,7 +479,7 @@ async fn neither_codes_nor_keys_are_found_where_they_do_not_belong() {
     let wrapped = site.redis().value(&names[0]).await;
     let key = unwrapped(&site, &names[0], &wrapped).await;
     let mut media = vec![
-        ("dump", pg_dump(&site.first.database.url, &[]).into_bytes()),
+        ("dump", site.first.database.dump(&[]).into_bytes()),
         ("node log", lines.text().into_bytes()),
         (
             "server log",
@@ -683,16 +683,6 @@ async fn futures<T, F: Future<Output = T>>(count: usize, make: impl Fn(usize) ->
     })
     .await;
     done.into_iter().flatten().collect()
-}
-
-fn pg_dump(url: &str, arguments: &[&str]) -> String {
-    let dump = std::process::Command::new("pg_dump")
-        .args(arguments)
-        .arg(url)
-        .output()
-        .unwrap();
-    assert!(dump.status.success());
-    String::from_utf8(dump.stdout).unwrap()
 }
 
 /// The codes of a dump, as a statement that puts them back.

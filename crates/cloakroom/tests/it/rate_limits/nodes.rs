@@ -1,7 +1,7 @@
 //! Limits across nodes, as a checker of its own sees them.
 //!
 //! The checker watches Redis with `MONITOR`: each admission is a time that is pushed to the list of a counter.
-//! It makes sure that there is one push per admitted answer, and slides a window over the times.
+//! It makes sure that each admitted answer was counted, and slides a window over the times.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,9 @@ use super::site::{Site, limit};
 use super::{CHEAP, TOO_MANY};
 use crate::support::{Client, TestRedis};
 
-const LIMIT: usize = 40;
+/// A limit so low that nothing is set aside for requests to come, and one of which something is.
+const LOW: usize = 40;
+const HIGH: usize = 200;
 const WINDOW: Duration = Duration::from_secs(1);
 const SECONDS: u64 = 5;
 
@@ -56,12 +58,19 @@ impl Monitor {
                 if words
                     .next()
                     .is_some_and(|word| word.eq_ignore_ascii_case("rpush"))
-                    && let (Some(name), Some(time)) = (words.next(), words.next())
+                    && let Some(name) = words.next()
                 {
+                    // When, how many there were before, and how many with those that were asked about.
                     let mut seen = seen.lock().unwrap();
-                    seen.entry(name.to_owned())
-                        .or_default()
-                        .push(time.parse().unwrap());
+                    let times = seen.entry(name.to_owned()).or_default();
+                    let entry = words.next().unwrap().split(':');
+                    let [at, before, after] = entry
+                        .map(|number| number.parse::<u64>().unwrap())
+                        .collect::<Vec<u64>>()[..]
+                    else {
+                        panic!("{line}")
+                    };
+                    times.extend((before..after).map(|_| at));
                 }
             }
         });
@@ -97,12 +106,12 @@ async fn send_at(nodes: &[Client], times: &[Duration]) -> usize {
 }
 
 /// How many a single perfect counter would admit of requests at these times.
-fn ideal(times: &[Duration]) -> usize {
+fn ideal(times: &[Duration], limit: usize) -> usize {
     let mut admitted: Vec<Duration> = Vec::new();
     for at in times {
         let oldest = admitted
             .len()
-            .checked_sub(LIMIT)
+            .checked_sub(limit)
             .map(|place| admitted[place]);
         if oldest.is_none_or(|oldest| oldest + WINDOW <= *at) {
             admitted.push(*at);
@@ -123,24 +132,26 @@ fn fullest(times: &[u64]) -> usize {
     times.iter().map(inside).max().unwrap_or(0)
 }
 
-async fn limits_hold_across(count: usize) {
+async fn limits_hold_across(count: usize, most: usize) {
     let table = limit(
         "shared",
-        "counter = \"key and ip\"; requests = 40; window = \"1s\"; action = \"throttle\"",
+        &format!(
+            "counter = \"key and ip\"; requests = {most}; window = \"1s\"; action = \"throttle\""
+        ),
     );
     let site = Site::with_redis(&table).await;
     let mut others = Vec::new();
     for _ in 1..count {
         others.push(site.first.second_node().await);
     }
-    let steady: Vec<Duration> = (0..5 * LIMIT as u64 * SECONDS)
-        .map(|at| Duration::from_millis(at * 1_000 / (5 * LIMIT as u64)))
+    let steady: Vec<Duration> = (0..5 * most as u64 * SECONDS)
+        .map(|at| Duration::from_millis(at * 1_000 / (5 * most as u64)))
         .collect();
     // Right before and right after each full second, when a fixed window would admit double, and some
     // all the time.
     let bursts = (1..SECONDS)
         .flat_map(|second| [second * 1_000 - 60, second * 1_000 + 60])
-        .flat_map(|at| std::iter::repeat_n(Duration::from_millis(at), LIMIT));
+        .flat_map(|at| std::iter::repeat_n(Duration::from_millis(at), most));
     let mut edges: Vec<Duration> = steady.iter().step_by(2).copied().chain(bursts).collect();
     edges.sort();
     for (load, times) in [("steady", steady), ("edges", edges)] {
@@ -158,13 +169,21 @@ async fn limits_hold_across(count: usize) {
         let [seen] = &seen[..] else {
             panic!("{} counters", seen.len())
         };
-        let (fullest, ideal) = (fullest(seen), ideal(&times));
+        let (fullest, ideal) = (fullest(seen), ideal(&times, most));
         println!(
             "{count} nodes, {load}: {} sent, {admitted} admitted, {ideal} ideally, {fullest} in the fullest window",
             times.len()
         );
-        assert_eq!(seen.len(), admitted, "{load}");
-        assert!(fullest <= LIMIT, "{load}: {fullest}");
+        match most {
+            LOW => assert_eq!(seen.len(), admitted, "{load}"),
+            // Some is set aside, and little of it is in vain.
+            _ => assert!(
+                (admitted..=admitted * 103 / 100).contains(&seen.len()),
+                "{load}: {}",
+                seen.len()
+            ),
+        }
+        assert!(fullest <= most, "{load}: {fullest}");
         assert!(
             admitted * 100 >= ideal * 95,
             "{load}: {admitted} of {ideal}"
@@ -174,15 +193,20 @@ async fn limits_hold_across(count: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_hold_on_one_node() {
-    limits_hold_across(1).await;
+    limits_hold_across(1, LOW).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_hold_across_two_nodes() {
-    limits_hold_across(2).await;
+    limits_hold_across(2, LOW).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_hold_across_four_nodes() {
-    limits_hold_across(4).await;
+    limits_hold_across(4, LOW).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_of_which_some_is_set_aside_hold() {
+    limits_hold_across(1, HIGH).await;
 }

@@ -25,6 +25,7 @@ async fn vault(places: usize) -> TestVault {
         config.database.acquire_timeout = Duration::from_secs(60);
         config.database.write_deadline = Duration::from_secs(60);
         config.limits.running_requests = Some(places);
+        config.limits.sharing_requests = places;
     })
     .await
 }

@@ -43,7 +43,12 @@ impl Chance {
 
 /// How many random calls a test makes: `CLOAKROOM_TEST_CALLS`, or what the pipeline has time for.
 pub(crate) fn calls(default: usize) -> usize {
-    number("CLOAKROOM_TEST_CALLS").map_or(default, |count| usize::try_from(count).unwrap())
+    number_or("CLOAKROOM_TEST_CALLS", default)
+}
+
+/// The number that the environment gives a name, or what the pipeline has time for.
+pub(crate) fn number_or(name: &str, default: usize) -> usize {
+    number(name).map_or(default, |count| usize::try_from(count).unwrap())
 }
 
 #[expect(

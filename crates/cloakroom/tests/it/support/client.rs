@@ -107,16 +107,24 @@ impl Client {
     }
 
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
-        let response = request.send().await.unwrap();
+        Self::receive(request.send().await.unwrap()).await.unwrap()
+    }
+
+    /// Sends what the server may refuse to read to its end; nothing if it hung up before it was heard.
+    pub(crate) async fn try_send(&self, request: reqwest::RequestBuilder) -> Option<Answer> {
+        Self::receive(request.send().await.ok()?).await.ok()
+    }
+
+    async fn receive(response: reqwest::Response) -> reqwest::Result<Answer> {
         let (status, headers) = (response.status(), response.headers().clone());
-        let bytes = response.bytes().await.unwrap().to_vec();
+        let bytes = response.bytes().await?.to_vec();
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Answer {
+        Ok(Answer {
             status,
             headers,
             bytes,
             body,
-        }
+        })
     }
 }
 

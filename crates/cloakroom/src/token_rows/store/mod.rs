@@ -1,7 +1,9 @@
 //! Every SQL statement about single tokens and what stands or falls with them.
 
 mod change;
+mod columns;
 mod expired;
+mod together;
 mod write;
 
 use cloakroom_crypto::Fingerprint;
@@ -9,26 +11,36 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use self::together::{Asked, behind};
 use crate::access::Container;
 use crate::ids::TenantId;
 use crate::storage::{Db, Error, statements};
 use crate::token_attributes::Term;
 use crate::token_attributes::{Expiry, TokenId};
 
-pub(super) use self::change::{Before, CodeChange, Outcome, Told, Values, Write};
+pub(crate) use self::change::{Before, CodeChange, Outcome, Told, Values, Write};
 pub(crate) use self::expired::STATEMENTS as EXPIRED_STATEMENTS;
-pub(super) use self::expired::{is_expired, key_is_taken, sweep, sweep_one};
+pub(crate) use self::expired::{is_expired, key_is_taken, sweep, sweep_one};
+pub(crate) use self::together::STATEMENTS as SHARED_STATEMENTS;
+pub(crate) use self::together::{Finding, Reads, Writes};
 pub(crate) use self::write::STATEMENTS as WRITE_STATEMENTS;
-pub(super) use self::write::{delete, write};
+pub(crate) use self::write::{delete, write};
 
 /// The columns of a token in the order that `TokenRow` reads them.
 macro_rules! token_columns {
     () => {
-        "token.token_id, token.alias, token.row_version, token.container_id, token.kind,
+        token_columns!("token.sealed")
+    };
+    ($sealed:literal) => {
+        concat!(
+            "token.token_id, token.alias, token.row_version, token.container_id, token.kind,
                token.expires_at, token.expires_offset_minutes, token.created_at, token.created_by,
-               token.modified_at, token.modified_by, token.sealed, token.mask, token.metadata,
+               token.modified_at, token.modified_by, ",
+            $sealed,
+            ", token.mask, token.metadata,
                token.fingerprint, token.fingerprint_expression, token.search_indexes, token.terms,
                coalesce(token.security_code_until > now(), false)"
+        )
     };
 }
 pub(crate) use token_columns;
@@ -97,19 +109,22 @@ statements! {
 ///
 /// A name and a UUID can share a key, and only one of them is this token's id: whoever opens the row
 /// compares them, because only then it is known that nobody changed the name.
-pub(super) async fn find(
-    db: &Db,
+pub(crate) async fn find(
+    reads: &Reads,
     tenant: TenantId,
     id: &TokenId,
 ) -> Result<Option<TokenRow>, Error> {
-    let row = db
-        .read_optional(&FIND, &[&tenant.number, &id.key()])
-        .await?;
+    let asked = Asked {
+        tenant: tenant.number,
+        key: *id.key(),
+    };
+    // A read that got lost has changed nothing.
+    let row = reads.join(asked).await.unwrap_or_else(|_| Err(behind()))?;
     Ok(row.as_ref().map(TokenRow::read))
 }
 
 /// Finds the tokens under the keys of these ids that have not expired, in no order.
-pub(super) async fn find_all(
+pub(crate) async fn find_all(
     db: &Db,
     tenant: TenantId,
     ids: &[TokenId],
@@ -120,7 +135,7 @@ pub(super) async fn find_all(
 }
 
 /// Finds the container and the type of a token that has not expired.
-pub(super) async fn find_place(
+pub(crate) async fn find_place(
     db: &Db,
     tenant: TenantId,
     id: &TokenId,
@@ -133,7 +148,7 @@ pub(super) async fn find_place(
 }
 
 /// Finds the oldest other token with this fingerprint in this container.
-pub(super) async fn find_equal(
+pub(crate) async fn find_equal(
     db: &Db,
     tenant: TenantId,
     fingerprint: &Fingerprint,

@@ -16,6 +16,8 @@ use crate::token_types::TokenKind;
 /// What a token is kept as, whether it is new or changed.
 pub(crate) struct Values {
     pub id: TokenId,
+    /// Whether its id was named, and may be another token's, rather than drawn.
+    pub is_named: bool,
     pub container: Container,
     pub container_number: i32,
     pub kind: TokenKind,
@@ -72,13 +74,14 @@ impl Write {
         values.intents.push(intent);
         values.entries.push(converted);
     }
+}
 
+impl Values {
     /// What nobody else may have: a claim, if it is to be one, and an id.
     pub(super) fn wants(&self) -> (Option<([u8; 32], i32)>, Uuid) {
-        let (Self::Insert(values) | Self::Update(_, values)) = self;
-        let claimed = values.fingerprint.filter(|_| values.claims);
-        let claim = claimed.map(|fingerprint| (*fingerprint.as_bytes(), values.container_number));
-        (claim, *values.id.key())
+        let claimed = self.fingerprint.filter(|_| self.claims);
+        let claim = claimed.map(|fingerprint| (*fingerprint.as_bytes(), self.container_number));
+        (claim, *self.id.key())
     }
 }
 

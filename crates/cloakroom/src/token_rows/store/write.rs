@@ -1,10 +1,12 @@
 //! Statements that keep, change and delete tokens, with all that belongs to them.
 
+use cloakroom_crypto::Fingerprint;
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::change::{Before, CodeChange, Outcome, Told, Values, Write};
 use super::expired::{find_expired_claimant, sweep_one};
+use super::together::New;
 use crate::access::Container;
 use crate::audit::{Entry, Pen, logged};
 use crate::idempotency::{self, replied};
@@ -167,17 +169,21 @@ statements! {
 pub(crate) async fn write(
     vault: &Vault,
     tenant: TenantId,
-    writes: &[Write],
+    writes: Vec<Write>,
     told: Told<'_>,
 ) -> Result<Outcome, Error> {
+    let claims: Vec<_> = writes
+        .iter()
+        .filter_map(|write| write.values().wants().0)
+        .collect();
     match write_all(vault, tenant, writes, &told).await {
         Ok(Outcome::Written(times)) => {
             told.kept.done();
             Ok(Outcome::Written(times))
         }
         Err(error) if error.is_conflict("claim_pkey") => {
-            for write in writes {
-                release_expired(vault, tenant, write).await?;
+            for claim in claims {
+                release_expired(vault, tenant, claim).await?;
             }
             Ok(Outcome::Outrun)
         }
@@ -187,12 +193,12 @@ pub(crate) async fn write(
     }
 }
 
-async fn release_expired(vault: &Vault, tenant: TenantId, write: &Write) -> Result<(), Error> {
-    let (Write::Insert(values) | Write::Update(_, values)) = write;
-    let Some(fingerprint) = values.fingerprint.filter(|_| values.claims) else {
-        return Ok(());
-    };
-    let container = values.container_number;
+async fn release_expired(
+    vault: &Vault,
+    tenant: TenantId,
+    (fingerprint, container): ([u8; 32], i32),
+) -> Result<(), Error> {
+    let fingerprint = Fingerprint::from(fingerprint);
     let claimant = find_expired_claimant(&vault.db, tenant, &fingerprint, container).await?;
     if let Some(key) = claimant {
         sweep_one(vault, tenant, &key).await?;
@@ -203,7 +209,7 @@ async fn release_expired(vault: &Vault, tenant: TenantId, write: &Write) -> Resu
 async fn write_all(
     vault: &Vault,
     tenant: TenantId,
-    writes: &[Write],
+    mut writes: Vec<Write>,
     told: &Told<'_>,
 ) -> Result<Outcome, Error> {
     let kept = told.rows()?;
@@ -211,8 +217,20 @@ async fn write_all(
         idempotency::keep(&vault.db, &kept).await?;
         return Ok(Outcome::Written(Vec::new()));
     }
+    if let Some(values) = take_plain(&mut writes) {
+        let new = New {
+            tenant,
+            values,
+            at: told.at,
+            kept,
+        };
+        return Ok(match vault.token_writes.keep(new).await? {
+            Some(at) => Outcome::Written(vec![at]),
+            None => Outcome::Refused(0),
+        });
+    }
     let mut pen = vault.audit.pen().await?;
-    if let [write] = writes {
+    if let [write] = &writes[..] {
         let signed = Signed {
             entries: pen.sign(&write.values().entries),
             at: told.at,
@@ -226,7 +244,7 @@ async fn write_all(
         });
     }
     let transaction = vault.db.begin().await?;
-    let outcome = write_within(&transaction, tenant, (writes, told.at, &kept), &mut pen).await;
+    let outcome = write_within(&transaction, tenant, (&writes, told.at, &kept), &mut pen).await;
     match outcome {
         Ok(Outcome::Written(_)) => {
             let committed = transaction.commit().await;
@@ -241,6 +259,14 @@ async fn write_all(
     outcome
 }
 
+/// The one new token that is all there is to write. It may share a statement with those of others.
+fn take_plain(writes: &mut Vec<Write>) -> Option<Values> {
+    let is_plain = matches!(&writes[..], [Write::Insert(new)] if new.intents.is_empty());
+    match writes.pop_if(|_| is_plain)? {
+        Write::Insert(values) | Write::Update(_, values) => Some(values),
+    }
+}
+
 async fn write_within(
     transaction: &Transaction,
     tenant: TenantId,
@@ -250,7 +276,7 @@ async fn write_within(
     let mut times = vec![Timestamp::UNIX_EPOCH; writes.len()];
     // Everybody in the same order, or two that want the same would wait for each other.
     let mut order: Vec<usize> = (0..writes.len()).collect();
-    order.sort_by_key(|position| writes[*position].wants());
+    order.sort_by_key(|position| writes[*position].values().wants());
     let last = order.last().copied();
     for position in order {
         let write = &writes[position];
@@ -273,14 +299,14 @@ async fn write_within(
 }
 
 /// What goes along with one write.
-struct Signed<'a> {
-    entries: Vec<String>,
-    at: Option<Timestamp>,
-    kept: &'a [String],
+pub(super) struct Signed<'a> {
+    pub(super) entries: Vec<String>,
+    pub(super) at: Option<Timestamp>,
+    pub(super) kept: &'a [String],
 }
 
 /// Where a statement runs: in a transaction of its own, or together with others.
-enum Target<'a> {
+pub(super) enum Target<'a> {
     Alone(&'a Db),
     Within(&'a Transaction),
 }
@@ -306,7 +332,7 @@ async fn run(
     }
 }
 
-async fn insert(
+pub(super) async fn insert(
     target: Target<'_>,
     tenant: TenantId,
     new: &Values,
@@ -423,13 +449,13 @@ pub(crate) async fn delete(
     Ok(!deleted?.is_empty())
 }
 
-fn expiry_columns(expiry: Option<Expiry>) -> (Option<Timestamp>, Option<i16>) {
+pub(super) fn expiry_columns(expiry: Option<Expiry>) -> (Option<Timestamp>, Option<i16>) {
     expiry
         .map(|expiry| (expiry.at, expiry.offset_minutes))
         .unzip()
 }
 
-fn code_columns(code: &CodeChange) -> (Option<&[u8]>, Option<&[u8]>, Option<f64>) {
+pub(super) fn code_columns(code: &CodeChange) -> (Option<&[u8]>, Option<&[u8]>, Option<f64>) {
     match code {
         CodeChange::Comes(code) => (
             Some(&code.key_id),

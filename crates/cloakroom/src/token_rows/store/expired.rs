@@ -4,7 +4,7 @@ use cloakroom_crypto::Fingerprint;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::super::token::entity_kind;
+use super::super::entity_kind;
 use crate::audit::{self, EntityKind, Entry, Operation};
 use crate::ids::TenantId;
 use crate::storage::{Db, Error, Params, Statement, statements};
