@@ -236,6 +236,24 @@ pub async fn delete_key(
     settle_and_forget(vault, recorded, deleted, entries, &Reply::none()).await
 }
 
+/// Deletes a key by its id alone, for an operator.
+pub(crate) async fn delete_key_by_id(
+    vault: &Vault,
+    tenant: &Tenant,
+    key: &str,
+) -> Result<(), Error> {
+    let id = key.parse().unwrap_or(Uuid::nil());
+    let application = store::application_of_key(&vault.db, tenant.id, id).await?;
+    let application = application.ok_or(Error::NotFound("application key"))?;
+    delete_key(
+        vault,
+        Asker::Operator(tenant),
+        &application.to_string(),
+        key,
+    )
+    .await
+}
+
 async fn kept(vault: &Vault, asker: Asker<'_>, id: &str) -> Result<KeptApplication, Error> {
     let kept = store::find(&vault.db, asker.tenant(), uuid(id)?).await?;
     kept.ok_or(Error::NotFound("application"))

@@ -20,6 +20,7 @@ pub use self::asker::Asker;
 pub use self::create::{Created, create};
 pub use self::delete::delete;
 pub use self::find::{Filter, Listed, find, find_own, list};
+pub(crate) use self::key::delete_key_by_id;
 pub use self::key::{CreatedKey, create_key, delete_key, find_key, import_key, list_keys};
 pub(crate) use self::store::STATEMENTS;
 pub use self::sweep::sweep;

@@ -121,6 +121,11 @@ statements! {
           and application_id = $2
           and key_id = $3
         returning true";
+    APPLICATION_OF_KEY: "applications::application_of_key" =
+        "select application_id
+        from application_key
+        where tenant_id = $1
+          and key_id = $2";
     DELETE_KEYS: "applications::delete_keys" =
         "delete from application_key
         where tenant_id = $1
@@ -303,6 +308,16 @@ pub(super) async fn delete_key(
     let params: Params<'_> = &[&tenant.number, &application, &key];
     let rows = transaction.run(&DELETE_KEY, params).await?;
     Ok(!rows.is_empty())
+}
+
+pub(super) async fn application_of_key(
+    db: &Db,
+    tenant: TenantId,
+    key: Uuid,
+) -> Result<Option<Uuid>, Error> {
+    let params: Params<'_> = &[&tenant.number, &key];
+    let row = db.read_optional(&APPLICATION_OF_KEY, params).await?;
+    Ok(row.map(|row| row.get(0)))
 }
 
 /// Deletes every key of an application, and tells which.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::entry::Entry;
@@ -72,6 +73,7 @@ impl Chain {
 pub(super) struct Chains {
     node: Uuid,
     permits: Semaphore,
+    patience: Duration,
     /// Chains that nobody writes to at the moment.
     free: Mutex<Vec<Chain>>,
     /// Chains that nobody will write to again, and whether their end is certain.
@@ -93,10 +95,12 @@ pub struct Pen<'a> {
 }
 
 impl Chains {
-    pub(super) fn new(permits: usize) -> Self {
+    /// As many are written to at once as there are `permits`; nobody waits longer than `patience`.
+    pub(super) fn new(permits: usize, patience: Duration) -> Self {
         Self {
             node: ids::new_uuid(),
             permits: Semaphore::new(permits),
+            patience,
             free: Mutex::default(),
             ended: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
@@ -110,10 +114,9 @@ impl Chains {
         db: &Db,
         key: &'a AuditKey,
     ) -> Result<Pen<'a>, storage::Error> {
-        let permit = self
-            .permits
-            .acquire()
+        let permit = timeout(self.patience, self.permits.acquire())
             .await
+            .map_err(|_| storage::Error::Unavailable("no record could be begun in time".into()))?
             .map_err(|_| storage::Error::Unavailable("the record is closed".into()))?;
         let now = self.now(db).await?;
         let today = day_of(now);
@@ -136,7 +139,7 @@ impl Chains {
         let heard = *lock(&self.clock);
         match heard {
             Some((then, time)) => Ok(to_the_microsecond(time + then.until(Uptime::now()))),
-            None => self.hear_clock(db).await,
+            None => Box::pin(self.hear_clock(db)).await,
         }
     }
 
@@ -252,13 +255,13 @@ impl Chains {
 
 impl Pen<'_> {
     /// Signs entries, in this order, as the rows that they are to be kept as.
-    pub fn sign(&mut self, entries: &[Entry]) -> Vec<String> {
+    pub fn sign<'e>(&mut self, entries: impl IntoIterator<Item = &'e Entry>) -> Vec<String> {
         let Some(chain) = &self.chain else {
             return Vec::new();
         };
         let place = (chain.day, chain.number);
         let (mut seq, mut mac) = self.ahead;
-        let mut rows = Vec::with_capacity(entries.len());
+        let mut rows = Vec::new();
         for entry in entries {
             // What was noted before midnight and is recorded after it belongs to the new day.
             let at = entry.at.map(|at| at.max(start_of_day(chain.day)));

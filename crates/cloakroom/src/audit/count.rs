@@ -24,7 +24,7 @@ const WORK: [Operation; 4] = [
 /// unless `audit.keep_days` is shorter.
 pub async fn count_active_tokens(vault: &Vault, tenant: TenantId) -> Result<u64, storage::Error> {
     let _ = vault.audit.flush().await;
-    let now = vault.audit.chains.now(&vault.db).await?;
+    let now = vault.audit.now().await?;
     let from = month_of(now);
     let kinds = TOKENS.map(|kind| kind as i16);
     let operations = WORK.map(|operation| operation as i16);

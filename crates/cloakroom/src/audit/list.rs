@@ -99,7 +99,7 @@ pub(super) async fn list(
             (Some(position), 0)
         }
     };
-    let now = vault.audit.chains.now(&vault.db).await?;
+    let now = vault.audit.now().await?;
     let (from, to) = window(now, caller.quotas.log_retention, filter);
     if page.size == 0 || to <= from {
         return Ok(Listed {

@@ -13,6 +13,7 @@ mod api;
 mod chain;
 mod count;
 mod cursor;
+mod deleted;
 mod entry;
 mod list;
 mod recorded;
@@ -30,10 +31,11 @@ pub use self::api::routes;
 use self::chain::Chains;
 pub use self::chain::Pen;
 pub use self::count::count_active_tokens;
+pub(crate) use self::deleted::list_deleted;
 pub(crate) use self::entry::told_again;
 pub use self::entry::{ActorKind, EntityKind, Entry, Operation, Outcome};
 pub use self::recorded::{Recorded, begin};
-use self::recorder::{Desk, QUEUE, Waiting};
+use self::recorder::{QUEUE, Waiting};
 pub use self::retain::retain;
 pub(crate) use self::store::{STATEMENTS, logged};
 pub use self::verify::{Anchor, Finding, Verified, verify};
@@ -47,11 +49,24 @@ use crate::storage::{self, Db};
 #[error("what was asked for cannot be recorded, and so is refused")]
 pub struct Unrecorded;
 
-/// A node's part in the record.
-pub struct Audit {
+/// The pens of a node, for whoever signs records in a task of its own.
+#[derive(Clone)]
+pub struct Pens {
     db: Db,
     key: Arc<AuditKey>,
     chains: Arc<Chains>,
+}
+
+impl Pens {
+    /// Takes the right to sign records, for a statement that writes them itself.
+    pub async fn take(&self) -> Result<Pen<'_>, storage::Error> {
+        self.chains.pen(&self.db, &self.key).await
+    }
+}
+
+/// A node's part in the record.
+pub struct Audit {
+    pens: Pens,
     queue: mpsc::Sender<Waiting>,
     records_reads: bool,
     _writer: JoinSet<()>,
@@ -61,18 +76,18 @@ impl Audit {
     /// Starts the writer, which ends when this is dropped.
     pub(crate) fn start(config: &Config, db: &Db, key: &Arc<AuditKey>) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        let chains = Arc::new(Chains::new(config.database.max_connections));
-        let desk = Desk {
+        let pens = Pens {
             db: db.clone(),
             key: key.clone(),
-            chains: chains.clone(),
+            chains: Arc::new(Chains::new(
+                config.database.max_connections,
+                config.database.acquire_timeout,
+            )),
         };
         let mut writer = JoinSet::new();
-        writer.spawn(recorder::run(desk, waiting));
+        writer.spawn(recorder::run(pens.clone(), waiting));
         Self {
-            db: db.clone(),
-            key: key.clone(),
-            chains,
+            pens,
             queue,
             records_reads: config.audit.record_reads,
             _writer: writer,
@@ -81,12 +96,17 @@ impl Audit {
 
     /// Takes the right to sign records, for a statement that writes them itself.
     pub async fn pen(&self) -> Result<Pen<'_>, storage::Error> {
-        self.chains.pen(&self.db, &self.key).await
+        self.pens.take().await
+    }
+
+    /// The same right, for tasks that outlive a request.
+    pub fn pens(&self) -> &Pens {
+        &self.pens
     }
 
     /// The time by the database's clock, without asking it each time.
     pub async fn now(&self) -> Result<jiff::Timestamp, storage::Error> {
-        self.chains.now(&self.db).await
+        self.pens.chains.now(&self.pens.db).await
     }
 
     /// Records reads. Returns when they are durable if one of them revealed something, and at once
@@ -148,15 +168,18 @@ impl Audit {
 
     /// Writes down how far the chains of this node reach, and listens to the database's clock.
     pub async fn tend(&self) -> Result<(), storage::Error> {
-        self.chains.hear_clock(&self.db).await?;
-        self.chains.write_heads(&self.db, &self.key, false).await
+        self.pens.chains.hear_clock(&self.pens.db).await?;
+        self.pens
+            .chains
+            .write_heads(&self.pens.db, &self.pens.key, false)
+            .await
     }
 
     /// Records what is waiting and ends this node's chains. For the end of a node.
     pub async fn close(&self) {
         // What cannot be recorded now was logged as such.
         let _ = self.flush().await;
-        if let Err(error) = self.chains.close(&self.db, &self.key).await {
+        if let Err(error) = self.pens.chains.close(&self.pens.db, &self.pens.key).await {
             tracing::error!(
                 error.kind = error.kind(),
                 "how far the last records reach could not be written down"

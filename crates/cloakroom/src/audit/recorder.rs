@@ -3,20 +3,18 @@
 //! What arrives while a commit is on its way goes into the next one, so an idle node records what
 //! somebody waits for at once, and a busy one by the hundred.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::chain::Chains;
 use super::entry::Entry;
-use super::store;
-use crate::keys::AuditKey;
-use crate::storage::{self, Db};
+use super::{Pens, store};
+use crate::storage;
 
-/// Records in one commit, unless a single reader brings more.
-const BATCH: usize = 1_000;
+/// Records in one commit, unless a single reader brings more. Signing a thousand would hold up requests for
+/// tens of milliseconds.
+const BATCH: usize = 200;
 /// Readers that may have something waiting; beyond it, they wait as well.
 pub(super) const QUEUE: usize = 10_000;
 /// How long notes may wait for others. Well below the second within which they are recorded.
@@ -30,13 +28,6 @@ type Waiter = oneshot::Sender<Result<(), storage::Error>>;
 pub(super) struct Waiting {
     pub entries: Vec<Entry>,
     pub waiter: Option<Waiter>,
-}
-
-/// What the writer works with.
-pub(super) struct Desk {
-    pub db: Db,
-    pub key: Arc<AuditKey>,
-    pub chains: Arc<Chains>,
 }
 
 /// What goes into one commit.
@@ -94,11 +85,11 @@ impl Batch {
 }
 
 /// Writes until nobody can send any more.
-pub(super) async fn run(desk: Desk, mut queue: mpsc::Receiver<Waiting>) {
+pub(super) async fn run(pens: Pens, mut queue: mpsc::Receiver<Waiting>) {
     let mut batch = Batch::default();
     while batch.fill(&mut queue).await {
         let entries: Vec<Entry> = batch.awaited.iter().chain(&batch.notes).cloned().collect();
-        let written = write(&desk, &entries).await;
+        let written = write(&pens, &entries).await;
         batch.awaited.clear();
         for waiter in batch.waiters.drain(..) {
             // Whoever no longer waits has given up the answer.
@@ -110,7 +101,7 @@ pub(super) async fn run(desk: Desk, mut queue: mpsc::Receiver<Waiting>) {
                 tell(&error, batch.notes.len());
                 // One that the database will never take must not hold up the others.
                 if matches!(error, storage::Error::Refused { .. }) {
-                    write_one_by_one(&desk, &mut batch.notes).await;
+                    write_one_by_one(&pens, &mut batch.notes).await;
                 }
                 tokio::time::sleep(PAUSE).await;
             }
@@ -118,13 +109,13 @@ pub(super) async fn run(desk: Desk, mut queue: mpsc::Receiver<Waiting>) {
     }
 }
 
-async fn write(desk: &Desk, entries: &[Entry]) -> Result<(), storage::Error> {
+async fn write(pens: &Pens, entries: &[Entry]) -> Result<(), storage::Error> {
     if entries.is_empty() {
         return Ok(());
     }
-    let mut pen = desk.chains.pen(&desk.db, &desk.key).await?;
+    let mut pen = pens.take().await?;
     let rows = pen.sign(entries);
-    let written = store::insert(&desk.db, &rows).await;
+    let written = store::insert(&pens.db, &rows).await;
     pen.settle(&written, |()| true);
     if written.is_ok() {
         metrics::counter!("audit_records_total").increment(entries.len() as u64);
@@ -134,10 +125,10 @@ async fn write(desk: &Desk, entries: &[Entry]) -> Result<(), storage::Error> {
 }
 
 /// Keeps what can be kept, and forgets, loudly, what the database refuses.
-async fn write_one_by_one(desk: &Desk, notes: &mut Vec<Entry>) {
+async fn write_one_by_one(pens: &Pens, notes: &mut Vec<Entry>) {
     let mut left = Vec::new();
     for note in notes.drain(..) {
-        match write(desk, std::slice::from_ref(&note)).await {
+        match write(pens, std::slice::from_ref(&note)).await {
             Ok(()) => {}
             Err(storage::Error::Refused { .. }) => {
                 metrics::counter!("audit_records_lost_total").increment(1);

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::chain::{Mac, Record, day_of};
 use crate::idempotency::replied;
 use crate::ids::TenantId;
-use crate::storage::{Connection, Db, Error, Statement, Transaction, statements};
+use crate::storage::{Connection, Db, Error, Params, Statement, Transaction, statements};
 
 /// Adds signed rows (a parameter of the type `text[]`) where the rest of a statement did something.
 ///
@@ -23,9 +23,9 @@ macro_rules! logged {
             from unnest(",
             $rows,
             "::text[]::log[]) as entry
-            where exists (select from ",
+            where (select count(*) from ",
             $done,
-            ")
+            ") > 0
         )"
         )
     };
@@ -104,6 +104,18 @@ statements! {
           and created_at >= $3
           and entity_kind = any($4::smallint[])
           and operation = any($5::smallint[])";
+    // For the ledger of all tenants.
+    LIST_DELETED: "audit::list_deleted" =
+        "select created_at, tenant_id, entity_kind, entity_id, chain, seq
+        from log
+        where slot = any($1::smallint[])
+          and created_at >= $2
+          and created_at < $3
+          and operation = $4
+          and entity_kind = any($5::smallint[])
+          and (created_at, chain, seq) > ($6, $7::integer, $8::integer)
+        order by created_at, chain, seq
+        limit $9";
     // For the examination of all chains, whoever they tell of.
     LIST_DAYS: "audit::list_days" =
         "select distinct day
@@ -265,6 +277,37 @@ pub(super) async fn count_entities(
         )
         .await?;
     Ok(row.map_or(0, |row| row.get(0)))
+}
+
+/// A record that something was deleted, and its place.
+pub(super) struct DeletedRow {
+    pub at: Timestamp,
+    pub tenant_number: i32,
+    pub kind: i16,
+    pub id: String,
+    pub place: (Timestamp, i32, i32),
+}
+
+/// Deletions of a span of time, oldest first, after a place.
+pub(super) async fn list_deleted(
+    db: &Db,
+    (slots, from, to): (&[i16], Timestamp, Timestamp),
+    (operation, kinds): (i16, &[i16]),
+    (at, chain, seq): (Timestamp, i32, i32),
+    limit: i64,
+) -> Result<Vec<DeletedRow>, Error> {
+    let params: Params<'_> = &[
+        &slots, &from, &to, &operation, &kinds, &at, &chain, &seq, &limit,
+    ];
+    let rows = db.read(&LIST_DELETED, params).await?;
+    let deleted = |row: &Row| DeletedRow {
+        at: row.get(0),
+        tenant_number: row.get(1),
+        kind: row.get(2),
+        id: row.get(3),
+        place: (row.get(0), row.get(4), row.get(5)),
+    };
+    Ok(rows.iter().map(deleted).collect())
 }
 
 fn kept(row: &Row) -> Kept {

@@ -13,6 +13,7 @@ pub use self::api::routes;
 pub use self::change::{Changes, update, update_by_command};
 pub use self::create::{NewTenant, create};
 pub use self::delete::delete;
+pub(crate) use self::delete::delete_by_command;
 pub use self::find::{find, find_own, list, longest_log_retention};
 pub use self::security_contact::{find_security_contact, set_security_contact};
 pub(crate) use self::store::{REMOVE_STATEMENTS, STATEMENTS};

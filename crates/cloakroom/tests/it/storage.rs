@@ -52,6 +52,7 @@ async fn statements_that_keep_tenants_apart_name_the_tenant() {
         "audit::insert_chain",
         "audit::list_chains",
         "audit::list_days",
+        "audit::list_deleted",
         "audit::list_slot",
         "audit::next_chain",
         "audit::now",

@@ -188,7 +188,7 @@ pub(super) async fn mark_deleted(
     transaction: &Transaction,
     tenant: &TenantRow,
     row_mac: &[u8],
-    by: Uuid,
+    by: Option<Uuid>,
 ) -> Result<(), Error> {
     transaction
         .run(

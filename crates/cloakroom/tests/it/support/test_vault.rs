@@ -139,14 +139,26 @@ impl TestVault {
 
     /// Another node of the same vault, with the same configuration, on a port of its own.
     pub(crate) async fn second_node(&self) -> Self {
+        self.node_on(&self.database.url).await
+    }
+
+    /// The same vault as a dump has it, on a database of its own.
+    pub(crate) async fn restored(&self, dump: &str) -> Self {
+        let database = TestDatabase::create_empty().await;
+        database.restore(dump);
+        self.node_on(&database.url).await
+    }
+
+    async fn node_on(&self, url: &str) -> Self {
         let mut config = self.vault.config.clone();
         config.http.listen.set_port(0);
+        config.database.url = Some(Secret::new(url));
         let vault = Vault::open(config).await.unwrap();
         let (base_url, serving) = serve(&vault).await;
         Self {
             vault,
             database: TestDatabase {
-                url: self.database.url.clone(),
+                url: url.to_owned(),
             },
             base_url,
             folder: tempfile::tempdir().unwrap(),
