@@ -35,7 +35,7 @@ enum Tool {
 }
 
 /// Cheap before dear, and nothing before what it needs.
-static STEPS: [Step; 13] = [
+static STEPS: [Step; 14] = [
     cargo("format", &["fmt", "--all", "--check"]),
     task("tidy", &["tidy"]),
     task("deny", &["deny"]),
@@ -78,6 +78,7 @@ static STEPS: [Step; 13] = [
         words: &["bench", "--short"],
         needs_services: true,
     },
+    task("faults", &["faults", "--short"]),
 ];
 
 const fn cargo(name: &'static str, words: &'static [&'static str]) -> Step {

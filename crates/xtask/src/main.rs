@@ -13,6 +13,8 @@ mod check;
 mod conformance;
 mod deny;
 mod engines;
+mod faults;
+mod fuzz;
 mod generate;
 mod packages;
 mod plot;
@@ -54,6 +56,11 @@ enum Command {
     Conformance(conformance::Arguments),
     /// Measure the service against the bare engine
     Bench(bench::Arguments),
+    /// Break a real cluster while clients ask, and count what was acknowledged and lost
+    #[command(disable_help_flag = true)]
+    Faults(faults::Arguments),
+    /// Throw mutated input at every parser; needs nightly and cargo-fuzz
+    Fuzz(fuzz::Arguments),
     /// Check how the statements that find tokens behave in a full table
     Scale(scale::Arguments),
 }
@@ -68,6 +75,8 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Conformance(arguments) => conformance::run(arguments).map(|()| ExitCode::SUCCESS),
         Command::Bench(arguments) => bench::run(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Faults(arguments) => faults::run(arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Scale(arguments) => scale::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {

@@ -19,8 +19,17 @@ pub(crate) fn cargo() -> Command {
 
 /// Where cargo puts what it builds in the dev profile.
 pub(crate) fn debug_folder() -> PathBuf {
+    target_folder().join("debug")
+}
+
+/// The same for the release profile.
+pub(crate) fn release_folder() -> PathBuf {
+    target_folder().join("release")
+}
+
+fn target_folder() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-    root().join(target).join("debug")
+    root().join(target)
 }
 
 pub(crate) fn has_program(name: &str) -> bool {

@@ -13,6 +13,9 @@ const HOST: &str = "127.0.0.1";
 /// What a run must not have switched off.
 const DURABILITY: [&str; 3] = ["fsync", "synchronous_commit", "full_page_writes"];
 
+/// What a create leaves rows in.
+const TABLES: [&str; 3] = ["token", "term", "log"];
+
 pub(super) struct Database {
     programs: PathBuf,
     variables: [(&'static str, String); 5],
@@ -24,6 +27,7 @@ pub(super) struct Shape {
     pub(super) container: String,
     pub(super) kind: String,
     pub(super) created_by: String,
+    pub(super) path: String,
     pub(super) sealed_bytes: usize,
 }
 
@@ -91,33 +95,38 @@ impl Database {
     pub(super) async fn remember_newest_row(&self) -> Result<()> {
         self.ask(
             "create schema bench;
-             create table bench.newest as select max(created_at) as at from token;
-             vacuum (full, analyze) token",
+             create table bench.newest as select max(created_at) as at from token",
         )
-        .await
-        .map(drop)
+        .await?;
+        self.rewrite().await
     }
 
     /// Takes away what was created since, and the gaps it leaves.
     pub(super) async fn forget_newer_rows(&self) -> Result<()> {
-        self.ask(
-            "delete from token where created_at > (select at from bench.newest);
-             vacuum (full, analyze) token",
-        )
-        .await
-        .map(drop)
+        let delete = TABLES.map(|table| {
+            format!("delete from {table} where created_at > (select at from bench.newest)")
+        });
+        self.ask(&delete.join(";")).await?;
+        self.rewrite().await
+    }
+
+    async fn rewrite(&self) -> Result<()> {
+        let tables = TABLES.join(", ");
+        self.ask(&format!("vacuum (full, analyze) {tables}"))
+            .await
+            .map(drop)
     }
 
     pub(super) async fn shape(&self) -> Result<Shape> {
         let text = self
             .ask(
-                "select tenant_id, container_id, kind, created_by, round(avg(length(sealed)))
+                "select tenant_id, container_id, kind, created_by, path, round(avg(length(sealed)))
                  from token
-                 group by 1, 2, 3, 4",
+                 group by 1, 2, 3, 4, 5",
             )
             .await?;
         let columns: Vec<&str> = text.split('|').collect();
-        let [tenant, container, kind, created_by, sealed_bytes] = columns[..] else {
+        let [tenant, container, kind, created_by, path, sealed_bytes] = columns[..] else {
             bail!("the tokens are not all alike: {text}");
         };
         Ok(Shape {
@@ -125,6 +134,7 @@ impl Database {
             container: container.to_owned(),
             kind: kind.to_owned(),
             created_by: created_by.to_owned(),
+            path: path.to_owned(),
             sealed_bytes: sealed_bytes.parse().with_context(|| text.clone())?,
         })
     }

@@ -9,16 +9,22 @@ use super::load::Operation;
 /// Two nodes that differ in their settings, or in what is asked of them.
 pub(super) struct Pair {
     pub(super) title: &'static str,
-    /// What the two are called in the table.
-    pub(super) names: (&'static str, &'static str),
-    pub(super) with: &'static [Setting],
-    pub(super) without: &'static [Setting],
+    pub(super) with: Side,
+    pub(super) without: Side,
     /// What is asked of the two.
     pub(super) operations: &'static [(Operation, Operation)],
 }
 
+/// One of the two.
+pub(super) struct Side {
+    /// What it is called in the table.
+    pub(super) name: &'static str,
+    /// What applies to it, in this order.
+    pub(super) settings: &'static [&'static [Setting]],
+}
+
 /// A setting, named as in the environment of a node.
-type Setting = (&'static str, Value);
+pub(super) type Setting = (&'static str, Value);
 
 #[derive(Clone, Copy)]
 pub(super) enum Value {
@@ -29,12 +35,30 @@ pub(super) enum Value {
     HighLimits,
 }
 
+/// Everything is on: what a node does in production, with limits that are too high to refuse anybody.
+pub(super) const EVERYTHING: &[Setting] = &[
+    ("CLOAKROOM__LIMITS__ENABLED", Value::Text("true")),
+    ("CLOAKROOM__LIMITS__FILE", Value::HighLimits),
+    ("CLOAKROOM__REDIS__URL", Value::RedisUrl),
+];
+
+/// The same without a Redis, and without what needs one.
+const UNLIMITED: &[Setting] = &[("CLOAKROOM__LIMITS__ENABLED", Value::Text("false"))];
+
 pub(super) const PAIRS: &[Pair] = &[
     Pair {
         title: "recording of reads",
-        names: ("recorded", "unrecorded"),
-        with: &[],
-        without: &[("CLOAKROOM__AUDIT__RECORD_READS", Value::Text("false"))],
+        with: Side {
+            name: "recorded",
+            settings: &[EVERYTHING],
+        },
+        without: Side {
+            name: "unrecorded",
+            settings: &[
+                EVERYTHING,
+                &[("CLOAKROOM__AUDIT__RECORD_READS", Value::Text("false"))],
+            ],
+        },
         operations: &[
             (Operation::GetMasked, Operation::GetMasked),
             (Operation::GetRevealed, Operation::GetRevealed),
@@ -42,13 +66,14 @@ pub(super) const PAIRS: &[Pair] = &[
     },
     Pair {
         title: "limits on the rate",
-        names: ("limited", "unlimited"),
-        with: &[
-            ("CLOAKROOM__LIMITS__ENABLED", Value::Text("true")),
-            ("CLOAKROOM__LIMITS__FILE", Value::HighLimits),
-            ("CLOAKROOM__REDIS__URL", Value::RedisUrl),
-        ],
-        without: &[],
+        with: Side {
+            name: "limited",
+            settings: &[EVERYTHING],
+        },
+        without: Side {
+            name: "unlimited",
+            settings: &[UNLIMITED],
+        },
         operations: &[
             (Operation::Create, Operation::Create),
             (Operation::GetMasked, Operation::GetMasked),
@@ -56,9 +81,14 @@ pub(super) const PAIRS: &[Pair] = &[
     },
     Pair {
         title: "idempotency keys",
-        names: ("with a key", "without"),
-        with: &[],
-        without: &[],
+        with: Side {
+            name: "with a key",
+            settings: &[EVERYTHING],
+        },
+        without: Side {
+            name: "without",
+            settings: &[EVERYTHING],
+        },
         operations: &[(Operation::CreateOnce, Operation::Create)],
     },
 ];
@@ -67,7 +97,7 @@ const SHIPPED_LIMITS: &str = include_str!("../../../cloakroom/src/rate_limits/li
 
 /// The settings as a node is given them.
 pub(super) fn resolved(
-    settings: &[Setting],
+    settings: &[&[Setting]],
     redis_url: &str,
     folder: &Path,
 ) -> Result<Vec<(&'static str, String)>> {
@@ -84,6 +114,8 @@ pub(super) fn resolved(
     };
     settings
         .iter()
+        .copied()
+        .flatten()
         .map(|(name, value)| Ok((*name, text(value)?)))
         .collect()
 }

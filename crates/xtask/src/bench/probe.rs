@@ -21,20 +21,24 @@ pub(super) async fn get(address: &str, path: &str, key: &str) -> Result<String> 
     Ok(body.to_owned())
 }
 
-/// Makes sure that one key gets a masked card number and the other the whole one.
-pub(super) async fn views_differ(load: &Load) -> Result<()> {
-    let masked = card_number(load, Operation::GetMasked).await?;
-    let revealed = card_number(load, Operation::GetRevealed).await?;
+/// Makes sure that one key gets a masked card number and the other the whole one. Tells the masked card.
+pub(super) async fn views_differ(load: &Load) -> Result<String> {
+    let card = token(load, Operation::GetMasked).await?;
+    let masked = card_number(&card)?;
+    let revealed = card_number(&token(load, Operation::GetRevealed).await?)?;
     let is_whole = |number: &str| number.len() == 16 && number.bytes().all(|b| b.is_ascii_digit());
     ensure!(!is_whole(&masked), "the masked number is not masked");
     ensure!(is_whole(&revealed), "the revealed number is not whole");
-    Ok(())
+    Ok(card)
 }
 
-async fn card_number(load: &Load, operation: Operation) -> Result<String> {
+async fn token(load: &Load, operation: Operation) -> Result<String> {
     let path = format!("/tokens/{}", load.first_id);
-    let body = get(&load.address, &path, load.keys.of(operation)).await?;
-    let token: Value = serde_json::from_str(&body).context("a token that is no JSON")?;
+    get(&load.address, &path, load.keys.of(operation)).await
+}
+
+fn card_number(token: &str) -> Result<String> {
+    let token: Value = serde_json::from_str(token).context("a token that is no JSON")?;
     let number = token.pointer("/data/number").and_then(Value::as_str);
     Ok(number.context("a card without a number")?.to_owned())
 }

@@ -283,6 +283,12 @@ async fn single_tokens(database: &Database) -> Result<Vec<Case>> {
             limits(0, 100),
             format!("{TENANT}, '{{{hundred}}}'"),
         ),
+        case(
+            "tokens::find_many",
+            "a hundred requests",
+            limits(0, 100),
+            format!("array_fill({TENANT}, array[100]), '{{{hundred}}}'"),
+        ),
         case("tokens::find_place", "one token", FEW, one.clone()),
         case(
             "tokens::find_equal",
@@ -304,7 +310,8 @@ async fn single_tokens(database: &Database) -> Result<Vec<Case>> {
         case(
             "tokens::delete",
             "one token",
-            limits(0, 8),
+            // The one that is gone is counted, before the record of it is written.
+            limits(1, 8),
             // No records: they are rows of a table of their own, partitioned by day.
             format!("{TENANT}, '{id}', {container}, '{path}', '{{}}'"),
         ),

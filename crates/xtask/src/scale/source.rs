@@ -12,7 +12,7 @@ use crate::workspace;
 /// The rooms whose statements are tried.
 const ROOMS: [&str; 2] = ["token_queries::", "tokens::"];
 /// They name whole primary keys and have more parameters than there are plans to choose from.
-const UNTRIED: [&str; 2] = ["tokens::insert", "tokens::update"];
+const UNTRIED: [&str; 3] = ["tokens::insert", "tokens::insert_many", "tokens::update"];
 
 #[derive(Deserialize)]
 pub(crate) struct Source {

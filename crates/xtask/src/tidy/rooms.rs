@@ -5,9 +5,9 @@ use std::path::{Component, Path};
 pub(super) const SOURCE: &str = "crates/cloakroom/src";
 
 /// From top to bottom: a row may use the rows below it, never one above.
-pub(super) const LAYERS: [&[&str]; 13] = [
+pub(super) const LAYERS: [&[&str]; 14] = [
     &[
-        "server", "router", "jobs", "admin", "openapi", "doctor", "doors",
+        "server", "router", "jobs", "admin", "openapi", "doctor", "doors", "fuzzing",
     ],
     &["threeds_browser"],
     &["proxy", "reactors", "threeds", "webhooks"],
@@ -15,12 +15,14 @@ pub(super) const LAYERS: [&[&str]; 13] = [
         "token_queries",
         "token_documents",
         "enrichments",
+        "erasures",
         "formulas",
         "reports",
         "threeds_requests",
         "threeds_pages",
     ],
     &["tokens"],
+    &["token_rows"],
     &["token_intents"],
     &["token_attributes"],
     &[
@@ -34,7 +36,7 @@ pub(super) const LAYERS: [&[&str]; 13] = [
     &["applications", "tenants", "members", "sessions"],
     &["velocity", "audit", "deprecations"],
     &["access", "rate_limits", "idempotency"],
-    &["events", "keys"],
+    &["events", "keys", "convoy", "turnstile"],
     &[
         "telemetry",
         "api",

@@ -5,7 +5,11 @@ use super::code::Code;
 use super::tree::{File, Tree};
 
 /// Developer tools, which have no stores.
-const TOOLS: [&str; 2] = ["crates/xtask", "crates/cloakroom-scratch"];
+const TOOLS: [&str; 3] = [
+    "crates/xtask",
+    "crates/cloakroom-faults",
+    "crates/cloakroom-scratch",
+];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     tree.rust("crates")

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 /// Folders that hold nothing written by hand.
-const SKIPPED: [&str; 8] = [
+const SKIPPED: [&str; 10] = [
     ".git",
     "target",
     "scratch",
+    "fuzz/found",
+    "fuzz/artifacts",
     "node_modules",
     ".venv",
     "__pycache__",

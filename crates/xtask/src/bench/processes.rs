@@ -1,0 +1,255 @@
+//! What running processes have used so far: CPU time and memory, as `/proc` tells.
+
+use std::ops::Sub;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+use serde::Serialize;
+
+/// The unit of times in `/proc`: Linux counts a hundred per second on all common machines.
+const TICK: Duration = Duration::from_millis(10);
+
+/// The processes that work on a request, by their numbers.
+pub(super) struct Processes {
+    pub(super) proxy: Option<u32>,
+    /// What is being measured: nodes, or what they are compared with.
+    pub(super) servers: Vec<u32>,
+    pub(super) postgres: u32,
+    pub(super) redis: u32,
+}
+
+/// CPU time by kind of process.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct CpuTimes {
+    /// Programs that were started here and have ended: wrk or pgbench.
+    load: Duration,
+    proxy: Duration,
+    servers: Duration,
+    postgres: Duration,
+    redis: Duration,
+}
+
+/// Microseconds of CPU time that one request costs, by kind of process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct CpuShares {
+    #[serde(rename = "load_cpu_us")]
+    pub(super) load: f64,
+    #[serde(rename = "proxy_cpu_us", skip_serializing_if = "is_zero")]
+    pub(super) proxy: f64,
+    #[serde(rename = "server_cpu_us")]
+    pub(super) servers: f64,
+    #[serde(rename = "postgres_cpu_us")]
+    pub(super) postgres: f64,
+    #[serde(rename = "redis_cpu_us")]
+    pub(super) redis: f64,
+}
+
+impl Processes {
+    pub(super) fn cpu_times(&self) -> Result<CpuTimes> {
+        let all = |pids: &[u32]| pids.iter().map(|pid| cpu_time(*pid)).sum::<Result<_>>();
+        let load = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+        Ok(CpuTimes {
+            load: duration(load.user_time()) + duration(load.system_time()),
+            proxy: all(self.proxy.as_slice())?,
+            servers: all(&self.servers)?,
+            postgres: family_cpu_time(self.postgres)?,
+            redis: cpu_time(self.redis)?,
+        })
+    }
+}
+
+impl Sub for CpuTimes {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            load: self.load.saturating_sub(before.load),
+            proxy: self.proxy.saturating_sub(before.proxy),
+            servers: self.servers.saturating_sub(before.servers),
+            postgres: self.postgres.saturating_sub(before.postgres),
+            redis: self.redis.saturating_sub(before.redis),
+        }
+    }
+}
+
+impl CpuTimes {
+    pub(super) fn shared_by(self, requests: u64) -> CpuShares {
+        let share = |time: Duration| time.as_secs_f64() * 1e6 / requests as f64;
+        CpuShares {
+            load: share(self.load),
+            proxy: share(self.proxy),
+            servers: share(self.servers),
+            postgres: share(self.postgres),
+            redis: share(self.redis),
+        }
+    }
+}
+
+impl CpuShares {
+    pub(super) fn sum(&self) -> f64 {
+        self.load + self.proxy + self.servers + self.postgres + self.redis
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands out references"
+)]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
+fn duration(time: TimeVal) -> Duration {
+    let seconds = u64::try_from(time.tv_sec()).unwrap_or_default();
+    let micros = u64::try_from(time.tv_usec()).unwrap_or_default();
+    Duration::from_secs(seconds) + Duration::from_micros(micros)
+}
+
+/// What all threads of a process have used, ended ones included.
+fn cpu_time(pid: u32) -> Result<Duration> {
+    Ok(stat(pid)?.own)
+}
+
+/// The same for a process and its children, ended ones included.
+fn family_cpu_time(pid: u32) -> Result<Duration> {
+    let mut living = Duration::ZERO;
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(number) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // Whoever ends meanwhile is counted by its parent.
+        if let Ok(process) = stat(number)
+            && process.parent == pid
+        {
+            living += process.own;
+        }
+    }
+    let parent = stat(pid)?;
+    Ok(living + parent.own + parent.ended_children)
+}
+
+/// The most memory that a process has held since its start, in megabytes.
+pub(super) fn memory_mb(pid: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))
+        .with_context(|| format!("process {pid} is gone"))?;
+    parse_memory(&status).with_context(|| format!("a process without memory: {status}"))
+}
+
+fn parse_memory(status: &str) -> Option<f64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes * 1024.0 / 1e6)
+}
+
+#[derive(Debug, PartialEq)]
+struct Stat {
+    parent: u32,
+    own: Duration,
+    ended_children: Duration,
+}
+
+fn stat(pid: u32) -> Result<Stat> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .with_context(|| format!("process {pid} is gone"))?;
+    parse_stat(&text).with_context(|| format!("a process without times: {text}"))
+}
+
+/// Fields 4 and 14 to 17, counted behind the name, which may hold anything.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let (_, fields) = text.rsplit_once(") ")?;
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let ticks = |field: usize| -> Option<Duration> {
+        let ticks: u32 = fields.get(field - 3)?.parse().ok()?;
+        Some(TICK * ticks)
+    };
+    Some(Stat {
+        parent: fields.get(1)?.parse().ok()?,
+        own: ticks(14)? + ticks(15)?,
+        ended_children: ticks(16)? + ticks(17)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn times_and_parent_are_read_behind_the_name() {
+        let cases = [
+            (
+                "7 (cloak) room) S 3 7 7 0 -1 4194304 900 0 0 0 250 50 20 5 20 0 5 0 1000",
+                Some(Stat {
+                    parent: 3,
+                    own: Duration::from_secs(3),
+                    ended_children: Duration::from_millis(250),
+                }),
+            ),
+            ("7 (cloakroom) S 1 7 7 0", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse_stat(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn memory_is_the_most_that_was_held() {
+        let status = "Name:\tcloakroom\nVmHWM:\t   50000 kB\nVmRSS:\t   40000 kB\n";
+
+        assert_eq!(parse_memory(status), Some(51.2));
+        assert_eq!(parse_memory("Name:\tkthreadd\n"), None);
+        assert!(memory_mb(std::process::id()).unwrap() > 1.0);
+    }
+
+    /// A child counts while it runs, and after it has ended.
+    #[test]
+    fn a_family_is_a_process_and_its_children() {
+        let oneself = std::process::id();
+        let spin = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+        let before = family_cpu_time(oneself).unwrap();
+        let mut ended = Command::new("sh").args(["-c", spin]).spawn().unwrap();
+        ended.wait().unwrap();
+        let between = family_cpu_time(oneself).unwrap();
+        let script = format!("{spin}; echo; read line");
+        let mut living = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        std::io::Read::read_exact(living.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let after = family_cpu_time(oneself).unwrap();
+        living.kill().unwrap();
+        living.wait().unwrap();
+
+        let least = Duration::from_millis(100);
+        assert!(between - before > least, "{:?}", between - before);
+        assert!(after - between > least, "{:?}", after - between);
+    }
+
+    #[test]
+    fn time_is_shared_by_the_requests() {
+        let before = CpuTimes {
+            postgres: Duration::from_millis(40),
+            ..CpuTimes::default()
+        };
+        let after = CpuTimes {
+            postgres: Duration::from_millis(340),
+            redis: Duration::from_millis(100),
+            ..CpuTimes::default()
+        };
+
+        let shares = (after - before).shared_by(1000);
+
+        assert_eq!((shares.postgres, shares.redis), (300.0, 100.0));
+        assert_eq!(shares.sum(), 400.0);
+    }
+}
