@@ -13,6 +13,8 @@ pub(crate) fn process() {
     let _ = prctl::set_no_new_privs();
     // With a small limit, locking would make later allocations fail.
     if matches!(getrlimit(Resource::RLIMIT_MEMLOCK), Ok((RLIM_INFINITY, _))) {
-        let _ = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE);
+        // Pages that are used, and not all that was reserved: the allocator reserves a gigabyte.
+        let used = MlockAllFlags::from_bits_retain(nix::libc::MCL_ONFAULT);
+        let _ = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE | used);
     }
 }

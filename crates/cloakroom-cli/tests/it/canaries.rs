@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Deployment, Node, each_file};
 
-const MARK: &str = "499273987160";
+pub(super) const MARK: &str = "499273987160";
 const CANARIES: u32 = 1_000;
 
 /// The mark in one encoding.
-struct Trace {
-    encoding: &'static str,
-    finder: Finder<'static>,
+pub(super) struct Trace {
+    pub(super) encoding: &'static str,
+    pub(super) finder: Finder<'static>,
 }
 
 /// A place where a trace was found.
@@ -46,7 +46,7 @@ fn a_thousand_cards_leave_no_trace_in_clear() {
     ));
     let node = deployment.serve();
 
-    runtime.block_on(carry_canaries(&node, &keys));
+    runtime.block_on(carry_canaries(&node, &keys, CANARIES));
     let metrics = runtime.block_on(async {
         let url = format!("{}/metrics", node.admin_url);
         reqwest::get(url).await.unwrap().text().await.unwrap()
@@ -142,7 +142,7 @@ fn canary(n: u32) -> String {
 }
 
 /// Every way in: created, read both ways, deleted, refused, and put where it does not belong.
-async fn carry_canaries(node: &Node, keys: &[String]) {
+pub(super) async fn carry_canaries(node: &Node, keys: &[String], count: u32) {
     let client = reqwest::Client::new();
     let (masking, revealing) = (&keys[0], &keys[1]);
     let url = |path: &str| format!("{}{path}", node.base_url);
@@ -153,7 +153,7 @@ async fn carry_canaries(node: &Node, keys: &[String]) {
             .header("content-type", "application/json");
         request.body(body).send().await.unwrap()
     };
-    for n in 0..CANARIES {
+    for n in 0..count {
         let number = canary(n);
         let card = json!({"type": "card", "data": {"number": number, "expiration_month": 4}});
         let created = post(card.to_string()).await;
@@ -298,7 +298,7 @@ fn look(traces: &[Trace], place: &str, bytes: &[u8], hits: &mut Vec<Hit>) {
     }
 }
 
-fn all_traces() -> Vec<Trace> {
+pub(super) fn all_traces() -> Vec<Trace> {
     let trace = |encoding, bytes: &[u8]| Trace {
         encoding,
         finder: Finder::new(bytes).into_owned(),

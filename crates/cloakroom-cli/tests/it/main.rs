@@ -16,6 +16,7 @@ mod dev;
 mod formulas;
 mod idempotency;
 mod limits;
+mod memory;
 mod serve;
 mod support;
 mod tenants;

@@ -123,10 +123,14 @@ impl Deployment {
 
     /// Starts a node and waits until it is ready.
     pub(crate) fn serve(&self) -> Node {
+        self.serve_by(self.command(&["serve"]))
+    }
+
+    /// The same by a command of one's own.
+    pub(crate) fn serve_by(&self, mut command: Command) -> Node {
         let number = NODES.fetch_add(1, Ordering::Relaxed);
         let log = self.path(&format!("node-{number}.log"));
         let file = std::fs::File::create(&log).unwrap();
-        let mut command = self.command(&["serve"]);
         command.stdout(Stdio::null()).stderr(file);
         let process = command.spawn().unwrap();
         let (base_url, admin_url) = (String::new(), String::new());

@@ -1,0 +1,67 @@
+//! Places inside a JSON value, and texts with something else put there.
+
+use serde_json::{Value, json};
+
+use crate::support::Chance;
+
+/// Stands in for what is put into a text; no body holds it by itself.
+const MARK: &str = "@put here@";
+
+/// The pointers of every value inside, the outermost first.
+pub(super) fn places(value: &Value) -> Vec<String> {
+    let mut found = vec![String::new()];
+    collect(value, "", &mut found);
+    found
+}
+
+fn collect(value: &Value, at: &str, found: &mut Vec<String>) {
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(members) => (members.iter())
+            .map(|(name, value)| (name.replace('~', "~0").replace('/', "~1"), value))
+            .collect(),
+        Value::Array(items) => (items.iter().enumerate())
+            .map(|(index, value)| (index.to_string(), value))
+            .collect(),
+        _ => return,
+    };
+    for (name, value) in inner {
+        let at = format!("{at}/{name}");
+        found.push(at.clone());
+        collect(value, &at, found);
+    }
+}
+
+/// The text of the body with this text, which need not be JSON, in place of a value somewhere inside.
+pub(super) fn put(chance: &mut Chance, body: &Value, text: &str) -> String {
+    let places = places(body);
+    let place = chance.pick(&places).clone();
+    put_at(body, &place, text)
+}
+
+/// The same at a place of one's own choice.
+pub(super) fn put_at(body: &Value, place: &str, text: &str) -> String {
+    let mut body = body.clone();
+    if let Some(value) = body.pointer_mut(place) {
+        *value = json!(MARK);
+    }
+    body.to_string().replace(&json!(MARK).to_string(), text)
+}
+
+/// The text of the body with this text among the members of an object inside; an object is made of
+/// what holds none.
+pub(super) fn add_members(chance: &mut Chance, body: &Value, members: &str) -> String {
+    let is_object = |place: &String| body.pointer(place).is_some_and(Value::is_object);
+    let objects: Vec<String> = places(body).into_iter().filter(is_object).collect();
+    if objects.is_empty() {
+        return format!("{{{members}}}");
+    }
+    let mut body = body.clone();
+    let place: &String = chance.pick(&objects);
+    let object = body.pointer_mut(place).unwrap();
+    object
+        .as_object_mut()
+        .unwrap()
+        .insert(MARK.to_owned(), Value::Null);
+    let mark = format!("{}:null", json!(MARK));
+    body.to_string().replace(&mark, members)
+}

@@ -1,0 +1,156 @@
+//! What the time of a look-up tells about a key: nothing that a stranger could use.
+
+use std::time::Instant;
+
+use cloakroom::Vault;
+use cloakroom::access::{self, ApiKey, ApplicationKind, Permission, TenantKind};
+
+use crate::support::{Chance, Holder, TestVault, grants, number_or};
+
+/// How often what seems different is measured anew: a neighbour of the machine makes anything different.
+const ROUNDS: usize = 4;
+/// What a wrong key may be: nobody's, one with another secret, one that is over, one that was deleted.
+const KINDS: [&str; 4] = ["unknown", "wrong secret", "expired", "deleted"];
+/// How much longer one kind may take than another. On a busy machine the means differed by up to 14 % as
+/// it is, and by 75 % and more when a known key was looked up twice.
+const DIFFERENCE_MAX: f64 = 0.25;
+
+/// Times of one kind of key, in microseconds.
+struct Sample {
+    mean: f64,
+    variance: f64,
+    count: f64,
+}
+
+/// Prints Welch's t for every pair; asserts that no kind differs from another by as much as a
+/// look-up more or less would make.
+#[tokio::test]
+async fn the_time_of_a_look_up_does_not_tell_what_is_wrong_with_a_key() {
+    let vault = TestVault::start().await;
+    let mut chance = Chance::new();
+    let count = number_or("CLOAKROOM_TEST_LOOK_UPS", 4_000);
+    let held = held_keys(&vault).await;
+
+    let mut smallest = f64::MAX;
+    for round in 0..ROUNDS {
+        let samples = measure(&vault.vault, &mut chance, &held, count).await;
+        let difference = largest_difference(&samples);
+        println!("round {round}, {count} look-ups: {}", told(&samples));
+        smallest = smallest.min(difference);
+        if smallest < DIFFERENCE_MAX {
+            break;
+        }
+    }
+    assert!(smallest < DIFFERENCE_MAX, "{smallest}");
+}
+
+/// A key of each kind but the first, which is made anew for each look-up.
+async fn held_keys(vault: &TestVault) -> [String; 3] {
+    let tenant = vault.tenant().await;
+    let [wrong, expired, deleted] = [
+        holder(vault, &tenant).await,
+        holder(vault, &tenant).await,
+        holder(vault, &tenant).await,
+    ];
+    let database = vault.database.connect().await;
+    let expire =
+        "update application_key set expires_at = now() - interval '1 day' where key_id = $1";
+    assert_eq!(
+        database.execute(expire, &[&expired.key_id]).await.unwrap(),
+        1
+    );
+    let delete = "delete from application_key where key_id = $1";
+    assert_eq!(
+        database.execute(delete, &[&deleted.key_id]).await.unwrap(),
+        1
+    );
+    [wrong.key, expired.key, deleted.key]
+}
+
+async fn holder(vault: &TestVault, tenant: &access::Tenant) -> Holder {
+    let granted = grants(&[Permission::TokenCreate]);
+    vault
+        .holder(tenant, ApplicationKind::Private, granted)
+        .await
+}
+
+/// Looks up keys of all kinds in random order, so that whatever else happens meets all of them alike.
+async fn measure(
+    vault: &Vault,
+    chance: &mut Chance,
+    held: &[String; 3],
+    count: usize,
+) -> [Sample; 4] {
+    let mut times: [Vec<f64>; 4] = Default::default();
+    for _ in 0..count {
+        let kind = chance.below(KINDS.len());
+        // No key is asked for twice: what is remembered of one would tell.
+        let fresh = ApiKey::generate(TenantKind::Test, "us", ApplicationKind::Private);
+        let key = match kind {
+            0 => fresh.expose().to_owned(),
+            kind => with_another_secret(&held[kind - 1], fresh.expose(), kind),
+        };
+        let begun = Instant::now();
+        let outcome = access::authenticate(vault, &key).await;
+        let taken = begun.elapsed();
+        assert!(outcome.is_err(), "{}", KINDS[kind]);
+        times[kind].push(taken.as_secs_f64() * 1e6);
+    }
+    times.map(Sample::of)
+}
+
+/// The look-up part of one key with the end of another; a key that is expired or deleted stays itself.
+fn with_another_secret(held: &str, fresh: &str, kind: usize) -> String {
+    match kind {
+        1 => format!("{}{}", &held[..held.len() - 6], &fresh[fresh.len() - 6..]),
+        _ => held.to_owned(),
+    }
+}
+
+impl Sample {
+    /// The slowest tenth is left out: it tells of the machine.
+    fn of(mut times: Vec<f64>) -> Self {
+        times.sort_by(f64::total_cmp);
+        times.truncate(times.len() * 9 / 10);
+        let count = times.len() as f64;
+        let mean = times.iter().sum::<f64>() / count;
+        let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        Self {
+            mean,
+            variance,
+            count,
+        }
+    }
+
+    /// Welch's t of two samples.
+    fn t(&self, other: &Self) -> f64 {
+        let spread = self.variance / self.count + other.variance / other.count;
+        (self.mean - other.mean) / spread.sqrt()
+    }
+}
+
+fn pairs() -> impl Iterator<Item = (usize, usize)> {
+    (0..KINDS.len()).flat_map(|one| (0..one).map(move |other| (other, one)))
+}
+
+/// The largest difference of two means, as a part of the smaller.
+fn largest_difference(samples: &[Sample; 4]) -> f64 {
+    let difference = |(one, other): (usize, usize)| {
+        let (one, other) = (samples[one].mean, samples[other].mean);
+        (one - other).abs() / one.min(other)
+    };
+    pairs().map(difference).fold(0.0, f64::max)
+}
+
+fn told(samples: &[Sample; 4]) -> String {
+    let means = KINDS.iter().zip(samples);
+    let means: Vec<String> = means
+        .map(|(kind, it)| format!("{kind} {:.1} µs", it.mean))
+        .collect();
+    let t = |(one, other): (usize, usize)| {
+        let t = samples[one].t(&samples[other]);
+        format!("t({}, {}) = {t:.1}", KINDS[one], KINDS[other])
+    };
+    let ts: Vec<String> = pairs().map(t).collect();
+    format!("{}; {}", means.join(", "), ts.join(", "))
+}

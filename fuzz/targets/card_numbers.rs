@@ -1,0 +1,4 @@
+//! Text that may hold card numbers.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cloakroom::fuzzing::card_numbers(bytes));

@@ -1,0 +1,4 @@
+//! Values that clients encrypted.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cloakroom::fuzzing::encrypted(bytes));

@@ -1,0 +1,4 @@
+//! Heads of requests.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cloakroom::fuzzing::heads(bytes));

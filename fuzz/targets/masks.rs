@@ -1,0 +1,4 @@
+//! Masks over data.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cloakroom::fuzzing::masks(bytes));

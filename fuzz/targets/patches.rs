@@ -1,0 +1,4 @@
+//! Merge patches of data.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cloakroom::fuzzing::patches(bytes));

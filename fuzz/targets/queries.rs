@@ -1,0 +1,4 @@
+//! Queries of searches and of addresses.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cloakroom::fuzzing::queries(bytes));
