@@ -1,0 +1,170 @@
+//! What every machine gets before it starts: certificates, passwords, and the files of deploy/ha filled in.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::files::write_private;
+use super::vault::{NODE_ROLE, OWNER_ROLE, high_limits};
+use super::{API_NAME, Cluster, DATABASE_NAME, Database, Node};
+
+impl Cluster {
+    pub(super) fn equip(&self) -> Result<()> {
+        for database in &self.databases {
+            self.equip_database(database)?;
+        }
+        for node in &self.nodes {
+            self.equip_node(node)?;
+            self.route_to_database(node, &[])?;
+        }
+        self.equip_edge()
+    }
+
+    fn equip_database(&self, database: &Database) -> Result<()> {
+        let machine = &database.machine;
+        let config = database.config_folder();
+        self.authority
+            .equip(&config, &[DATABASE_NAME, &machine.address])?;
+        let members = self.databases.iter().map(|other| &other.machine);
+        let cluster: Vec<String> = members
+            .clone()
+            .map(|other| format!("{}=http://{}:2380", other.name, other.address))
+            .collect();
+        let hosts: Vec<String> = members
+            .map(|other| format!("{}:2379", other.address))
+            .collect();
+        let etcd = self.templates.fill(
+            "etcd.env",
+            &[
+                ("NODE", machine.name.to_owned()),
+                ("ADDRESS", machine.address.clone()),
+                ("ETCD_FOLDER", shown(&database.etcd_folder())),
+                ("ETCD_CLUSTER", cluster.join(",")),
+            ],
+        )?;
+        write_private(&config.join("etcd.env"), &etcd)?;
+        let patroni = self.templates.fill(
+            "patroni.yml",
+            &[
+                ("NODE", machine.name.to_owned()),
+                ("ADDRESS", machine.address.clone()),
+                ("NETWORK", self.network.range()),
+                ("ETCD_HOSTS", hosts.join(",")),
+                ("CONFIG_FOLDER", shown(&config)),
+                ("STATE_FOLDER", shown(&database.state_folder())),
+                ("DATA_FOLDER", shown(&database.data_folder())),
+                ("SHARED_BUFFERS", "128MB".to_owned()),
+                ("SLOT_WAL_MAX", "1GB".to_owned()),
+                ("SUPERUSER_PASSWORD", self.secrets.superuser.clone()),
+                ("REPLICATION_PASSWORD", self.secrets.replication.clone()),
+                ("REWIND_PASSWORD", self.secrets.rewind.clone()),
+            ],
+        )?;
+        write_private(&config.join("patroni.yml"), &patroni)?;
+        database.prepare()
+    }
+
+    fn equip_node(&self, node: &Node) -> Result<()> {
+        let (machine, config) = (&node.machine, node.config_folder());
+        self.authority
+            .equip(&config, &[API_NAME, &machine.address])?;
+        let settings = self.templates.fill(
+            "cloakroom.toml",
+            &[
+                ("ENVIRONMENT", "test".to_owned()),
+                ("NODE", machine.name.to_owned()),
+                ("ADDRESS", machine.address.clone()),
+                ("API_NAME", API_NAME.to_owned()),
+                ("EDGE_ADDRESS", self.edge.machine.address.clone()),
+                ("DATABASE_NAME", DATABASE_NAME.to_owned()),
+                ("REDIS_NAME", self.edge.redis_address.clone()),
+                ("CONFIG_FOLDER", shown(&config)),
+                ("ALLOW_ROOT_KEY_FILE", "true".to_owned()),
+            ],
+        )?;
+        // What is not of the deployment but of the test: no limit is ever met.
+        let limits = config.join("limits.toml");
+        std::fs::write(&limits, high_limits(&self.limits)?)?;
+        let settings = format!("{settings}\n[limits]\nfile = \"{}\"\n", limits.display());
+        write_private(&config.join("cloakroom.toml"), &settings)?;
+        for (file, role, password) in [
+            ("database.url", NODE_ROLE, &self.secrets.node),
+            ("owner.url", OWNER_ROLE, &self.secrets.owner),
+        ] {
+            let url = format!(
+                "postgres://{role}:{password}@{DATABASE_NAME}:5000/cloakroom?hostaddr=127.0.0.1"
+            );
+            write_private(&config.join(file), &url)?;
+        }
+        let redis = format!(
+            "rediss://cloakroom:{}@{}:6379/0",
+            self.secrets.redis, self.edge.redis_address
+        );
+        write_private(&config.join("redis.url"), &redis)
+    }
+
+    /// Tells HAProxy beside a node where database machines are: at their own addresses, or at these instead.
+    pub(crate) fn route_to_database(&self, node: &Node, instead: &[String]) -> Result<()> {
+        let mut servers = String::new();
+        for (index, database) in self.databases.iter().enumerate() {
+            let machine = &database.machine;
+            let usual = format!("{}:5432", machine.address);
+            let address = instead.get(index).unwrap_or(&usual);
+            writeln!(
+                servers,
+                "    server {} {address} check addr {} port 8008",
+                machine.name, machine.address
+            )?;
+        }
+        let text = self.templates.fill(
+            "haproxy-database.cfg",
+            &[
+                ("DATABASE_SERVERS", servers.trim_end().to_owned()),
+                ("ADDRESS", node.machine.address.clone()),
+            ],
+        )?;
+        let file = node.config_folder().join("haproxy-database.cfg");
+        write_private(&file, &text)
+    }
+
+    fn equip_edge(&self) -> Result<()> {
+        let (machine, config) = (&self.edge.machine, self.edge.config_folder());
+        let names = [API_NAME, &machine.address, &self.edge.redis_address];
+        self.authority.equip(&config, &names)?;
+        let mut servers = String::new();
+        for node in &self.nodes {
+            let machine = &node.machine;
+            writeln!(
+                servers,
+                "    server {} {}:8443",
+                machine.name, machine.address
+            )?;
+        }
+        let proxy = self.templates.fill(
+            "haproxy-api.cfg",
+            &[
+                ("ADDRESS", machine.address.clone()),
+                ("CONFIG_FOLDER", shown(&config)),
+                ("STATE_FOLDER", shown(&machine.folder)),
+                ("API_NAME", API_NAME.to_owned()),
+                ("NODE_SERVERS", servers.trim_end().to_owned()),
+            ],
+        )?;
+        write_private(&config.join("haproxy-api.cfg"), &proxy)?;
+        let redis = self.templates.fill(
+            "redis.conf",
+            &[
+                ("ADDRESS", self.edge.redis_address.clone()),
+                ("CONFIG_FOLDER", shown(&config)),
+                ("STATE_FOLDER", shown(&machine.folder)),
+                ("REDIS_PASSWORD", self.secrets.redis.clone()),
+            ],
+        )?;
+        write_private(&config.join("redis.conf"), &redis)
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
