@@ -6,6 +6,9 @@
 pub mod admin;
 pub mod doctor;
 pub mod doors;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod jobs;
 pub mod openapi;
 pub mod router;
@@ -20,12 +23,15 @@ pub mod threeds;
 pub mod threeds_browser;
 
 pub mod enrichments;
+pub mod erasures;
 pub mod formulas;
 pub mod reports;
 pub mod threeds_requests;
 pub mod token_documents;
 pub mod token_queries;
 pub mod tokens;
+
+pub(crate) mod token_rows;
 
 pub mod token_intents;
 
@@ -50,7 +56,9 @@ pub mod access;
 pub mod idempotency;
 pub mod rate_limits;
 
+pub mod convoy;
 pub mod keys;
+pub mod turnstile;
 
 pub mod api;
 mod card_numbers;
@@ -83,9 +91,10 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         deprecations::STATEMENTS,
         client_encryption::STATEMENTS,
         token_intents::STATEMENTS,
-        tokens::STATEMENTS,
-        tokens::WRITE_STATEMENTS,
-        tokens::EXPIRED_STATEMENTS,
+        token_rows::STATEMENTS,
+        token_rows::WRITE_STATEMENTS,
+        token_rows::SHARED_STATEMENTS,
+        token_rows::EXPIRED_STATEMENTS,
         token_queries::STATEMENTS,
         reports::STATEMENTS,
         threeds::STATEMENTS,

@@ -16,6 +16,7 @@ use crate::keys::{Keyring, RootKey};
 use crate::rate_limits::RateLimits;
 use crate::security_codes::SecurityCodes;
 use crate::storage::{self, Db, Redis};
+use crate::token_rows;
 use crate::tokens::Turns;
 use crate::velocity::Velocity;
 use crate::{access, deprecations, keys, rate_limits};
@@ -29,7 +30,7 @@ pub struct Parts {
     pub config: Config,
     pub db: Db,
     /// What nodes share, if there are several; it may be away at any time.
-    pub redis: Option<Redis>,
+    pub redis: Option<Arc<Redis>>,
     pub keys: Keyring,
     pub audit: Audit,
     pub authenticator: Authenticator,
@@ -39,6 +40,9 @@ pub struct Parts {
     /// Who is asked to authenticate cardholders.
     pub card_networks: CardNetworks,
     pub security_codes: SecurityCodes,
+    /// Reads and writes of single tokens, which requests share.
+    pub(crate) token_reads: token_rows::Reads,
+    pub(crate) token_writes: token_rows::Writes,
     pub turns: Turns,
     pub velocity: Velocity,
     /// Calls that used something deprecated.
@@ -87,15 +91,19 @@ impl Vault {
     async fn assemble(config: Config, root: RootKey, db: Db) -> Result<Self, Error> {
         let environment = config.vault.environment.as_str();
         let keys = Keyring::load(&db, root, environment, &config.root_key).await?;
+        let audit = Audit::start(&config, &db, keys.audit());
+        let redis = Redis::open(&config.redis)?.map(Arc::new);
         Ok(Self(Arc::new(Parts {
-            audit: Audit::start(&config, &db, keys.audit()),
+            token_reads: token_rows::Finding::in_convoy(&db, &config.database),
+            token_writes: token_rows::Writes::new(&db, audit.pens(), &config.database),
+            audit,
             authenticator: Authenticator::new(&config.access),
-            rate_limits: RateLimits::open(&config)?,
+            rate_limits: RateLimits::open(&config, redis.as_ref())?,
             container_numbers: ContainerNumbers::default(),
             bins: Bins::default(),
             card_networks: CardNetworks::open(&config)?,
             security_codes: SecurityCodes::default(),
-            redis: Redis::open(&config.redis)?,
+            redis,
             turns: Turns::default(),
             velocity: Velocity::default(),
             deprecations: deprecations::Counts::default(),

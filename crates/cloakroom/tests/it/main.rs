@@ -9,6 +9,7 @@
 
 mod access;
 mod applications;
+mod attacks;
 mod bins;
 mod cards;
 mod client_keys;
@@ -19,6 +20,7 @@ mod deprecations;
 mod documents;
 mod doors;
 mod enrichments;
+mod erasures;
 mod expiry;
 mod formulas;
 mod idempotency;
@@ -37,6 +39,7 @@ mod storage;
 mod support;
 mod tenants;
 mod threeds;
+mod together;
 mod tokens;
 mod updates;
 mod velocity;

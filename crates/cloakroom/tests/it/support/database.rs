@@ -1,5 +1,7 @@
 //! A fresh, migrated database per test, copied from a template that is migrated once.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 use std::str::FromStr as _;
 use std::sync::OnceLock;
 
@@ -42,6 +44,31 @@ impl TestDatabase {
         Self {
             url: on_server(server, &name),
         }
+    }
+
+    /// Everything in it, as `pg_dump` writes it.
+    pub(crate) fn dump(&self, arguments: &[&str]) -> String {
+        let dump = Command::new("pg_dump")
+            .args(arguments)
+            .arg(&self.url)
+            .output()
+            .unwrap();
+        assert!(dump.status.success());
+        String::from_utf8(dump.stdout).unwrap()
+    }
+
+    /// Puts a dump into a database that is empty.
+    pub(crate) fn restore(&self, dump: &str) {
+        let mut psql = Command::new("psql")
+            .args(["--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", &self.url])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut input = psql.stdin.take().unwrap();
+        input.write_all(dump.as_bytes()).unwrap();
+        drop(input);
+        assert!(psql.wait().unwrap().success());
     }
 
     /// A connection for looking behind the vault's back, or meddling with its rows.

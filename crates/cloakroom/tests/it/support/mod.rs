@@ -10,7 +10,7 @@ mod shelf;
 mod tap;
 mod test_vault;
 
-pub(crate) use chance::{Chance, calls};
+pub(crate) use chance::{Chance, calls, number_or};
 pub(crate) use client::{Answer, Client};
 pub(crate) use database::{TestDatabase, TestServer};
 pub(crate) use jwe::{encrypt, encrypt_with};
