@@ -13,6 +13,11 @@ use tokio_postgres::{Client, Config, NoTls};
 /// Any number; it only has to be the same for all test processes.
 const TEMPLATE_LOCK: i64 = 0x0C10_AC00;
 
+/// What the names of tests' databases begin with; the number of the process follows.
+const PREFIX: &str = "test_";
+/// Each is some ten megabytes, and dropping one costs a checkpoint: so not each time.
+const ABANDONED_MAX: usize = 50;
+
 /// A database that no other test sees.
 pub(crate) struct TestDatabase {
     pub(crate) url: String,
@@ -38,7 +43,9 @@ impl TestDatabase {
     }
 
     async fn copy(server: &str, admin: &Client, template: &str) -> Self {
-        let name = format!("test_{}", cloakroom::ids::new_uuid().simple());
+        drop_abandoned(admin).await;
+        let unique = cloakroom::ids::new_uuid().simple();
+        let name = format!("{PREFIX}{}_{unique}", std::process::id());
         let sql = format!("create database {name} template {template}");
         admin.batch_execute(&sql).await.unwrap();
         Self {
@@ -140,6 +147,30 @@ async fn ensure_template(admin: &Client, server: &str, template: &str) {
         .execute("select pg_advisory_unlock($1)", &[&TEMPLATE_LOCK])
         .await
         .unwrap();
+}
+
+/// Drops what processes that have ended left behind, killed ones included. A disk holds the
+/// databases of a few tests, not of all there are.
+async fn drop_abandoned(admin: &Client) {
+    let sql = "select datname from pg_database where starts_with(datname, $1)";
+    let names = admin.query(sql, &[&PREFIX]).await.unwrap();
+    let abandoned: Vec<String> = names
+        .iter()
+        .map(|row| row.get::<_, String>(0))
+        .filter(|name| is_abandoned(name))
+        .collect();
+    if abandoned.len() < ABANDONED_MAX {
+        return;
+    }
+    for name in abandoned {
+        // Another process may be at the same work, or a connection not yet be gone: next time.
+        let _dropped = admin.batch_execute(&format!("drop database {name}")).await;
+    }
+}
+
+fn is_abandoned(database: &str) -> bool {
+    let process = database[PREFIX.len()..].split('_').next().unwrap();
+    !std::path::Path::new("/proc").join(process).exists()
 }
 
 /// Changes with the migrations, so that an old template is not reused.
