@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use cloakroom_crypto::Sensitive;
 
+use super::Error;
 use super::refuse::refuse;
 use super::sighting::{Sighting, suspect};
-use super::{Error, store};
+use super::store::Asked;
 use crate::caller::Caller;
 use crate::clock::Uptime;
 use crate::vault::Vault;
@@ -27,32 +28,29 @@ pub async fn admit(
         return Ok(());
     }
     let keys = vault.keys.of(caller.tenant).await?;
-    let suspect = suspect(&keys, caller);
-    let sightings: Vec<Sighting> = numbers
-        .iter()
-        .map(|number| Sighting::of(&keys, caller, number.expose()))
-        .collect();
-    let limit = caller.quotas.card_velocity_limit;
-    let shared = match &vault.redis {
-        Some(redis) => {
-            let environment = vault.keys.environment();
-            store::admit(redis, environment, suspect, (&sightings, limit))
-                .await
-                .ok()
-        }
+    let asked = Asked {
+        sightings: numbers
+            .iter()
+            .map(|number| Sighting::of(&keys, caller, number.expose()))
+            .collect(),
+        limit: caller.quotas.card_velocity_limit,
+        suspect: suspect(&keys, caller),
+    };
+    let shared = match &vault.velocity.shared {
+        Some(shared) => shared.join(asked.clone()).await.ok().and_then(Result::ok),
         None => None,
     };
     let now = Uptime::now();
     let wait = match shared {
         Some(None) => {
-            vault.velocity.memory().remember(&sightings, now);
+            vault.velocity.memory().remember(&asked.sightings, now);
             None
         }
         Some(wait) => wait,
         None => {
             let mut memory = vault.velocity.memory();
-            let blocked = suspect.and_then(|suspect| memory.blocked(&suspect, now));
-            blocked.or_else(|| memory.admit(&sightings, limit, now))
+            let blocked = asked.suspect.and_then(|it| memory.blocked(&it, now));
+            blocked.or_else(|| memory.admit(&asked.sightings, asked.limit, now))
         }
     };
     match wait {

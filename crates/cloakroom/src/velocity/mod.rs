@@ -5,7 +5,7 @@
 //! numbers that agree in their first six and last four digits are counted ([`admit`]), and so are
 //! numbers of public keys that are no card numbers at all ([`notice_refused`]).
 //!
-//! Nodes count together through Redis (`store`). Each also remembers what it let through itself
+//! Nodes count together through Redis (`store`), and ask it once for requests that come together. Each also remembers what it let through itself
 //! (`memory`), which decides when Redis is away or there is none.
 
 mod admit;
@@ -16,21 +16,38 @@ mod refuse;
 mod sighting;
 mod store;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use self::admit::admit;
 use self::memory::Memory;
 pub use self::notice::notice_refused;
+use self::store::Admitting;
+use crate::config::Config;
+use crate::convoy::Convoy;
+use crate::storage::Redis;
 use crate::{audit, keys};
 
-/// What this node remembers of the card numbers that were tried.
-#[derive(Default)]
-pub struct Velocity(Mutex<Memory>);
+/// The card numbers that were tried, as far as they count.
+pub struct Velocity {
+    /// What all nodes count together.
+    shared: Option<Convoy<Admitting>>,
+    memory: Mutex<Memory>,
+}
 
 impl Velocity {
+    pub fn open(config: &Config, redis: Option<&Arc<Redis>>) -> Self {
+        let environment = config.vault.environment.as_str();
+        let patience = config.database.acquire_timeout;
+        let admitting = |redis| Admitting::in_convoy(redis, environment, patience);
+        Self {
+            shared: redis.map(admitting),
+            memory: Mutex::default(),
+        }
+    }
+
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

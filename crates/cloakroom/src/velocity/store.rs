@@ -1,5 +1,6 @@
 //! Every question to Redis: what all nodes count together, each in one script and by Redis's own clock.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloakroom_crypto::random_bytes;
@@ -7,35 +8,14 @@ use redis::pipe;
 
 use super::sighting::{Group, Sighting};
 use super::{admit as cards, notice as mistakes};
-use crate::storage::{Away, Redis};
+use crate::convoy::{Convoy, Load, Size};
+use crate::storage::{Away, Redis, Script};
 
-/// Counts one member in each set, all of them or none. Tells the milliseconds until the one that is too
-/// many may come, or 0.
-///
-/// Sets are ordered by the time at which a member was last seen, hold as many as the limit says at most,
-/// and go with their last member.
-const ADMIT: &str = "
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2])
-local coming, counts = {}, {}
-for i, set in ipairs(KEYS) do
-    local member = ARGV[i + 2]
-    redis.call('ZREMRANGEBYSCORE', set, '-inf', now - window)
-    if not redis.call('ZSCORE', set, member) and not coming[set .. member] then
-        coming[set .. member] = true
-        counts[set] = (counts[set] or redis.call('ZCARD', set)) + 1
-        if counts[set] > limit then
-            local oldest = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
-            return math.max((oldest[2] or now) + window - now, 1)
-        end
-    end
-end
-for i, set in ipairs(KEYS) do
-    redis.call('ZADD', set, now, ARGV[i + 2])
-    redis.call('PEXPIRE', set, window)
-end
-return 0";
+/// Its digest is the one that Redis computes; a test compares them.
+const ADMIT: Script = Script {
+    text: include_str!("admit.lua"),
+    sha1: "c9a5f497f86367645b39f3eb6303137778f6160f",
+};
 
 /// Counts mistakes, and blocks their maker when there are too many. Tells the milliseconds for which it
 /// is blocked, or 0.
@@ -55,31 +35,69 @@ redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[2], '', 'PX', block)
 return block";
 
-/// Counts card numbers within their limit, unless the caller is blocked for its mistakes. Tells how long
-/// to wait, if that is so.
-pub(super) async fn admit(
-    redis: &Redis,
-    environment: &str,
-    suspect: Option<Group>,
-    counted: (&[Sighting], usize),
-) -> Result<Option<Duration>, Away> {
-    let (sightings, limit) = counted;
-    let mut question = pipe();
-    if let Some(suspect) = suspect {
-        let block = name_of(environment, "block", &suspect);
-        question.cmd("PTTL").arg(block);
+/// The card numbers of one request.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub(super) sightings: Vec<Sighting>,
+    pub(super) limit: usize,
+    /// Whose mistakes block it.
+    pub(super) suspect: Option<Group>,
+}
+
+/// Counts card numbers through Redis: requests that come together are one question.
+pub(super) struct Admitting {
+    redis: Arc<Redis>,
+    environment: String,
+}
+
+impl Admitting {
+    pub(super) fn in_convoy(
+        redis: &Arc<Redis>,
+        environment: &str,
+        patience: Duration,
+    ) -> Convoy<Self> {
+        let size = Size {
+            lanes: 2,
+            slow: 100,
+            seats: 100,
+            bytes: usize::MAX,
+            waiting: 10_000,
+            patience,
+        };
+        let admitting = Self {
+            redis: redis.clone(),
+            environment: environment.to_owned(),
+        };
+        Convoy::new(admitting, size)
     }
-    question.cmd("EVAL").arg(ADMIT).arg(sightings.len());
-    for sighting in sightings {
-        question.arg(name_of(environment, "cards", &sighting.group));
+}
+
+impl Load for Admitting {
+    type Item = Asked;
+    /// How long to wait, if the numbers are too many or their sender is blocked.
+    type Answer = Result<Option<Duration>, Away>;
+
+    const NAME: &'static str = "velocity";
+
+    async fn carry(&self, items: Vec<Asked>) -> Vec<Self::Answer> {
+        let (mut names, mut arguments) = (Vec::new(), vec![milliseconds(cards::WINDOW)]);
+        for asked in &items {
+            let count = asked.sightings.len() as u64;
+            let is_watched = u64::from(asked.suspect.is_some());
+            arguments.extend([asked.limit as u64, count, is_watched]);
+            for Sighting { group, member } in &asked.sightings {
+                names.push(name_of(&self.environment, "cards", group));
+                arguments.push(u64::from_be_bytes(*member));
+            }
+            let block = |suspect| name_of(&self.environment, "block", suspect);
+            names.extend(asked.suspect.as_ref().map(block));
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        match self.redis.run::<Vec<i64>>(ADMIT, &names, &arguments).await {
+            Ok(waits) => waits.into_iter().map(|left| Ok(wait(left))).collect(),
+            Err(Away) => items.iter().map(|_| Err(Away)).collect(),
+        }
     }
-    question.arg(limit).arg(milliseconds(cards::WINDOW));
-    for sighting in sightings {
-        question.arg(&sighting.member);
-    }
-    let answers: Vec<i64> = redis.ask(&question).await?;
-    // A block that is not there has a negative time left.
-    Ok(wait(answers.into_iter().max().unwrap_or(0)))
 }
 
 /// Counts mistakes. Tells how long their maker is blocked, if it is.

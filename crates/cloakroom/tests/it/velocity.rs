@@ -430,7 +430,7 @@ async fn redis_learns_no_digit_and_is_asked_only_about_card_numbers() {
     let number = "4000056655665556";
 
     let created = client.post("/tokens", card(number)).await;
-    let asked = redis.calls_of("eval").await;
+    let asked = redis.calls_of("evalsha").await;
     let bank = json!({"routing_number": "021000021", "account_number": "00001"});
     let bank = client
         .post("/tokens", json!({"type": "bank", "data": bank}))
@@ -446,7 +446,7 @@ async fn redis_learns_no_digit_and_is_asked_only_about_card_numbers() {
     for answer in [&created, &bank, &note, &patched] {
         assert!(answer.status.is_success(), "{}", answer.body);
     }
-    assert_eq!((asked, redis.calls_of("eval").await), (1, 1));
+    assert_eq!((asked, redis.calls_of("evalsha").await), (1, 1));
     let names = redis.keys().await;
     assert_eq!(names.len(), 1, "{names:?}");
     let (_, group) = names[0].rsplit_once(':').unwrap();
@@ -461,6 +461,39 @@ async fn redis_learns_no_digit_and_is_asked_only_about_card_numbers() {
         }
     }
     assert!((1..=3_600_000).contains(&redis.left_ms(&names[0]).await));
+
+    let another = client.post("/tokens", card("4242424242424242")).await;
+    assert!(another.status.is_success(), "{}", another.body);
+    let calls = (
+        redis.calls_of("evalsha").await,
+        redis.calls_of("eval").await,
+    );
+    // The script's text is sent once: its digest is the one that Redis computes.
+    assert_eq!(calls, (2, 1));
+}
+
+/// Card numbers that agree in nothing are no guesses, and cost Redis less than a question each.
+#[tokio::test(flavor = "multi_thread")]
+async fn creates_that_come_together_are_asked_about_together() {
+    const CREATES: usize = 200;
+    let redis = TestRedis::start(&[]).await;
+    let vault = start(Some(&redis)).await;
+    let client = attacker(&vault, ApplicationKind::Private).await;
+
+    let mut creating = tokio::task::JoinSet::new();
+    for bin in 0..CREATES {
+        let all = (0..10).map(|digit| format!("4{bin:05}000000000{digit}"));
+        let number = all.into_iter().find(|number| passes_luhn(number)).unwrap();
+        let client = client.clone();
+        creating.spawn(async move { client.post("/tokens", card(&number)).await });
+    }
+    for created in creating.join_all().await {
+        assert!(created.status.is_success(), "{}", created.body);
+    }
+
+    let asked = redis.calls_of("evalsha").await;
+    assert!((1..CREATES as u32 / 2).contains(&asked), "{asked}");
+    assert_eq!(redis.keys().await.len(), CREATES);
 }
 
 /// Covers 23.6.
