@@ -15,9 +15,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use mimalloc::MiMalloc;
 use tokio::net::TcpListener;
+use zeroizing_alloc::ZeroAlloc;
 
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: ZeroAlloc<MiMalloc> = ZeroAlloc(MiMalloc);
 
 fn main() -> Result<ExitCode> {
     let mut arguments = std::env::args().skip(1);

@@ -123,7 +123,7 @@ fn everyencoding_is_recognized() {
 }
 
 /// The n-th marked card number, with its check digit.
-fn canary(n: u32) -> String {
+pub(super) fn canary(n: u32) -> String {
     let body = format!("{MARK}{n:03}");
     let sum: u32 = body
         .bytes()

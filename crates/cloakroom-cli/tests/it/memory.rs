@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, chown};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nix::unistd::geteuid;
 
-use crate::canaries::{MARK, Trace, all_traces, carry_canaries};
+use crate::canaries::{MARK, Trace, all_traces, canary, carry_canaries};
 use crate::support::{Deployment, Node, runtime};
 
 const CANARIES: u32 = 200;
@@ -72,10 +74,10 @@ fn unprivileged(deployment: &Deployment) -> Command {
     command
 }
 
-/// Measures what stays of card numbers two seconds after the last request, and that they are found at all
-/// while they are there: nothing is promised about it yet.
+/// Two seconds after the last request nothing is left of any card number, in any form; and one that is still on its
+/// way is found, so there is something to find.
 #[test]
-fn what_memory_keeps_of_card_numbers_is_measured() {
+fn memory_forgets_card_numbers() {
     let (deployment, keys) = Deployment::with_keys(&[
         "/ mask token:create,token:read",
         "/ reveal token:read,token:delete",
@@ -87,6 +89,10 @@ fn what_memory_keeps_of_card_numbers_is_measured() {
     }
 
     runtime().block_on(carry_canaries(&node, &keys, CANARIES));
+    let sending = half_a_request(&node, &keys[0]);
+    std::thread::sleep(Duration::from_millis(500));
+    let (_, on_the_way) = search(&node);
+    drop(sending);
     std::thread::sleep(Duration::from_secs(2));
     let (bytes, remains) = search(&node);
 
@@ -98,6 +104,21 @@ fn what_memory_keeps_of_card_numbers_is_measured() {
         println!("{count:6} {encoding:14} {mapping:20} {around}");
     }
     assert!(bytes > 1024 * 1024, "the memory was read");
+    assert!(!on_the_way.is_empty(), "a number that is there is found");
+    assert_eq!(count, 0);
+}
+
+/// A create whose end is never sent.
+fn half_a_request(node: &Node, key: &str) -> TcpStream {
+    let address = node.base_url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).unwrap();
+    let number = canary(1);
+    let request = format!(
+        "POST /tokens HTTP/1.1\r\nHost: vault\r\nBT-API-KEY: {key}\r\nContent-Type: application/json\r\n\
+         Content-Length: 1000\r\n\r\n{{\"type\": \"card\", \"data\": {{\"number\": \"{number}\""
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
 }
 
 fn search(node: &Node) -> (u64, Remains) {
