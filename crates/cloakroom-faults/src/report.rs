@@ -23,6 +23,7 @@ pub(crate) struct Row {
     pub(crate) unrecorded: usize,
     pub(crate) writes_away_s: f64,
     pub(crate) reads_away_s: f64,
+    pub(crate) catalog_away_s: f64,
     /// Everything that broke a rule, the first of each kind word by word.
     pub(crate) violations: Vec<String>,
     pub(crate) seconds: f64,
@@ -39,7 +40,7 @@ impl Row {
     }
 }
 
-const HEAD: [&str; 13] = [
+const HEAD: [&str; 14] = [
     "fault",
     "tried",
     "acknowledged",
@@ -53,6 +54,7 @@ const HEAD: [&str; 13] = [
     "unrecorded",
     "writes away s",
     "reads away s",
+    "catalog away s",
 ];
 
 pub(crate) fn table(rows: &[Row]) -> Table {
@@ -73,6 +75,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
             row.unrecorded.to_string(),
             format!("{:.1}", row.writes_away_s),
             format!("{:.1}", row.reads_away_s),
+            format!("{:.1}", row.catalog_away_s),
         ]);
     }
     for column in table.column_iter_mut().skip(1) {

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::checker;
 use crate::clients::api::Api;
 use crate::clients::pace::Pace;
-use crate::clients::tally::Rule;
+use crate::clients::tally::{Rule, Silences};
 use crate::clients::{Crowd, Load};
 use crate::cluster::vault::Keys;
 use crate::cluster::{self, Cluster};
@@ -117,14 +117,22 @@ impl Run {
             sabotage.interfere(&self.stage.cluster, &load).await?;
         }
 
-        if let Some(limit) = fault.writes_within
-            && silent.0 > limit
-        {
-            let what = format!(
-                "no write was acknowledged for {:.1} s",
-                silent.0.as_secs_f64()
-            );
-            load.tally.violation(Rule::Unavailable, what);
+        for (silence, limit, what) in [
+            (
+                silent.writes,
+                fault.writes_within,
+                "no write was acknowledged",
+            ),
+            (
+                silent.catalog,
+                fault.catalog_within,
+                "the catalog was not answered",
+            ),
+        ] {
+            if limit.is_some_and(|limit| silence > limit) {
+                let what = format!("{what} for {:.1} s", silence.as_secs_f64());
+                load.tally.violation(Rule::Unavailable, what);
+            }
         }
         let tokens = checker::check(&load, &self.nodes).await?;
         checker::check_records(&load, &self.stage.cluster).await?;
@@ -203,7 +211,11 @@ impl Run {
                 self.ledger.clone(),
             );
             let tokens = checker::check(&again, &self.nodes).await?;
-            let silent = (Duration::ZERO, Duration::ZERO);
+            let silent = Silences {
+                writes: Duration::ZERO,
+                reads: Duration::ZERO,
+                catalog: Duration::ZERO,
+            };
             let row = row("all of them", &again, tokens, silent, started_at);
             last = Some(match last {
                 None => row,
@@ -233,7 +245,7 @@ fn row(
     name: &str,
     load: &Load,
     tokens: usize,
-    silent: (Duration, Duration),
+    silent: Silences<Duration>,
     started_at: Instant,
 ) -> Row {
     let tally = &load.tally;
@@ -250,8 +262,9 @@ fn row(
         wrong: tally.count(Rule::Wrong),
         resurrected: tally.count(Rule::Resurrected),
         unrecorded: tally.count(Rule::Unrecorded),
-        writes_away_s: silent.0.as_secs_f64(),
-        reads_away_s: silent.1.as_secs_f64(),
+        writes_away_s: silent.writes.as_secs_f64(),
+        reads_away_s: silent.reads.as_secs_f64(),
+        catalog_away_s: silent.catalog.as_secs_f64(),
         violations: tally.told(),
         seconds: started_at.elapsed().as_secs_f64(),
     }

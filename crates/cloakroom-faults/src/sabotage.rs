@@ -12,8 +12,11 @@ use crate::clients::Load;
 use crate::clients::api::Question;
 use crate::clients::client::Client;
 use crate::clients::tally::Rule;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, STANDBY_PORT};
 use crate::ledger::{State, data};
+
+/// Where nobody listens.
+const NOBODYS_PORT: u16 = 5999;
 
 /// One thing that is done wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,7 @@ pub(crate) enum Sabotage {
     LaxStandby,
     SlowFailover,
     AsyncCommit,
+    StandbyUnknown,
 }
 
 /// What is done wrong, during which fault, and which rule must notice.
@@ -138,6 +142,12 @@ pub(crate) const SABOTAGES: &[Row] = &[
         Rule::Unavailable,
     ),
     row(
+        ("standby-unknown", "nodes do not find the standby"),
+        Sabotage::StandbyUnknown,
+        "machine-death",
+        Rule::Unavailable,
+    ),
+    row(
         ("async-commit", "commits wait for neither disk nor standby"),
         Sabotage::AsyncCommit,
         "power-cut",
@@ -183,11 +193,17 @@ impl Sabotage {
 
     /// Sets the cluster up wrongly, before there is any load.
     pub(crate) async fn prepare(self, cluster: &Cluster) -> Result<()> {
+        if self == Self::StandbyUnknown {
+            return route_to_standby(cluster, NOBODYS_PORT).await;
+        }
         self.configure(cluster, self.settings().0, self != Self::AsyncCommit)
             .await
     }
 
     pub(crate) async fn undo(self, cluster: &Cluster) -> Result<()> {
+        if self == Self::StandbyUnknown {
+            return route_to_standby(cluster, STANDBY_PORT).await;
+        }
         self.configure(cluster, self.settings().1, true).await
     }
 
@@ -243,6 +259,17 @@ impl Sabotage {
         }
         Ok(())
     }
+}
+
+/// Nodes read at their start where the standby is.
+async fn route_to_standby(cluster: &Cluster, port: u16) -> Result<()> {
+    for node in &cluster.nodes {
+        cluster.route_to_standby(node, port)?;
+        node.stop().await?;
+        node.start(&cluster.binary)?;
+        node.wait_until_ready().await?;
+    }
+    Ok(())
 }
 
 /// A token that is there without any doubt.

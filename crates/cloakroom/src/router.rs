@@ -14,6 +14,7 @@ use tower_http::normalize_path::NormalizePathLayer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::access::gate::Source;
 use crate::api::{ApiError, BodyLimits, receive_body};
 use crate::openapi::DocumentText;
 use crate::vault::Vault;
@@ -28,7 +29,12 @@ fn open_routes() -> OpenApiRouter<Vault> {
     openapi::routes().merge(threeds_browser::routes())
 }
 
-/// Routes that need a key.
+/// Routes that need a key, and tell everybody the same.
+fn catalog_routes() -> OpenApiRouter<Vault> {
+    formulas::routes()
+}
+
+/// Routes that need a key, and change or tell what a tenant keeps.
 fn keyed_routes() -> OpenApiRouter<Vault> {
     tokens::routes()
         .merge(token_queries::routes())
@@ -36,7 +42,6 @@ fn keyed_routes() -> OpenApiRouter<Vault> {
         .merge(token_intents::routes())
         .merge(applications::routes())
         .merge(enrichments::routes())
-        .merge(formulas::routes())
         .merge(sessions::routes())
         .merge(audit::routes())
         .merge(client_encryption::routes())
@@ -49,7 +54,8 @@ fn keyed_routes() -> OpenApiRouter<Vault> {
 
 /// The description of every route.
 pub fn document() -> OpenApi {
-    openapi::document(open_routes().into_openapi(), keyed_routes().into_openapi())
+    let keyed = keyed_routes().merge(catalog_routes());
+    openapi::document(open_routes().into_openapi(), keyed.into_openapi())
 }
 
 /// The description as text.
@@ -69,9 +75,13 @@ async fn enter(State(vault): State<Vault>, request: Request, next: Next) -> Resp
 ///
 /// One function rather than a layer each: a layer costs every request an allocation, a copy of all that
 /// lies inside of it, and a move of its whole future.
-async fn pass_gates(State(vault): State<Vault>, request: Request, next: Next) -> Response {
+async fn pass_gates(
+    State((vault, source)): State<(Vault, Source)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let vault = &vault;
-    access::gate::require_key(vault, request, |request| {
+    access::gate::require_key(vault, source, request, |request| {
         deprecations::gate::tell_and_count(vault, request, |request| {
             pass_open_gates(vault, request, next)
         })
@@ -103,13 +113,15 @@ async fn run(vault: Vault, request: Request, next: Next) -> Response {
 
 /// The API, ready to be served.
 pub fn api(vault: Vault) -> axum::Router {
-    let gates = from_fn_with_state(vault.clone(), pass_gates);
+    let gates = |source| from_fn_with_state((vault.clone(), source), pass_gates);
     let open_gates = from_fn_with_state(vault.clone(), pass_open);
     let enter = from_fn_with_state(vault.clone(), enter);
-    let keyed = keyed_routes().route_layer(gates);
+    let keyed = keyed_routes().route_layer(gates(Source::Primary));
+    let catalog = catalog_routes().route_layer(gates(Source::AnyServer));
     let (routes, _) = open_routes()
         .route_layer(open_gates)
         .merge(keyed)
+        .merge(catalog)
         .split_for_parts();
     let routes = routes
         .fallback(async || ApiError::not_found("There is no such path."))

@@ -29,6 +29,8 @@ pub struct Vault(Arc<Parts>);
 pub struct Parts {
     pub config: Config,
     pub db: Db,
+    /// A standby, if there is one to ask for what may be a moment old.
+    pub replica: Option<Db>,
     /// What nodes share, if there are several; it may be away at any time.
     pub redis: Option<Arc<Redis>>,
     pub keys: Keyring,
@@ -106,6 +108,7 @@ impl Vault {
             turns: Turns::default(),
             velocity: Velocity::open(&config, redis.as_ref()),
             redis,
+            replica: Db::open_replica(&config.database)?,
             deprecations: deprecations::Counts::default(),
             config,
             db,

@@ -15,6 +15,8 @@ use super::tally::Rule;
 use crate::ledger::{Entry, State, data, read_data};
 use crate::sabotage::Sabotage;
 
+/// The shortest answer there is of the catalog.
+const CATALOG: &str = "/orchestration/connection_formulas?size=1";
 /// Containers that the tokens of a part are spread over, so that the checker can list them side by side.
 pub(crate) const SHARDS: usize = 8;
 
@@ -220,6 +222,16 @@ impl Client {
         if !is_right {
             let what = format!("{number} is {seen:?}, may be {entry:?}");
             tally.violation(Rule::Wrong, what);
+        }
+    }
+
+    /// Asks for what is no tenant's own.
+    pub(crate) async fn look_up(&self) {
+        let load = &self.load;
+        let question = Question::get(CATALOG, &load.keys.catalog);
+        match load.ask(question).await {
+            Ok(answer) if answer.status == 200 => load.tally.looked_up(),
+            answered => load.expect_retriable(answered, "the catalog"),
         }
     }
 

@@ -190,6 +190,8 @@ async fn probe(client: &Client) {
             writer.create(true).await;
         });
         asked.spawn(async move { reader.read(known, false).await });
+        let looker = client.clone();
+        asked.spawn(async move { looker.look_up().await });
     }
     while asked.join_next().await.is_some() {}
 }

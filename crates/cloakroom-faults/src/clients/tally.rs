@@ -74,6 +74,25 @@ impl Silence {
     }
 }
 
+/// How long each kind of request was without a success.
+#[derive(Clone, Copy)]
+pub(crate) struct Silences<T = Silence> {
+    pub(crate) writes: T,
+    pub(crate) reads: T,
+    pub(crate) catalog: T,
+}
+
+impl Silences {
+    fn new() -> Self {
+        let silence = Silence::new(Instant::now());
+        Self {
+            writes: silence,
+            reads: silence,
+            catalog: silence,
+        }
+    }
+}
+
 pub(crate) struct Tally {
     pub(crate) tried: AtomicU64,
     /// Writes that were acknowledged.
@@ -81,7 +100,7 @@ pub(crate) struct Tally {
     pub(crate) reads: AtomicU64,
     /// Attempts that got no answer, or one that says to try again.
     pub(crate) failed: AtomicU64,
-    silences: Mutex<(Silence, Silence)>,
+    silences: Mutex<Silences>,
     violations: Mutex<Vec<(Rule, String)>>,
     /// Which revealed reads were answered, by number.
     pub(crate) revealed: Mutex<Vec<u64>>,
@@ -89,13 +108,12 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn new() -> Self {
-        let now = Instant::now();
         Self {
             tried: AtomicU64::default(),
             acknowledged: AtomicU64::default(),
             reads: AtomicU64::default(),
             failed: AtomicU64::default(),
-            silences: Mutex::new((Silence::new(now), Silence::new(now))),
+            silences: Mutex::new(Silences::new()),
             violations: Mutex::default(),
             revealed: Mutex::default(),
         }
@@ -103,33 +121,41 @@ impl Tally {
 
     pub(crate) fn wrote(&self) {
         self.acknowledged.fetch_add(1, Ordering::Relaxed);
-        self.silences().0.heard(Instant::now());
+        self.silences().writes.heard(Instant::now());
     }
 
     pub(crate) fn read(&self) {
         self.reads.fetch_add(1, Ordering::Relaxed);
-        self.silences().1.heard(Instant::now());
+        self.silences().reads.heard(Instant::now());
+    }
+
+    /// Something was answered that is no tenant's own.
+    pub(crate) fn looked_up(&self) {
+        self.silences().catalog.heard(Instant::now());
     }
 
     /// Silence counts from here.
     pub(crate) fn listen(&self) {
-        let now = Instant::now();
-        *self.silences() = (Silence::new(now), Silence::new(now));
+        *self.silences() = Silences::new();
     }
 
-    /// The longest silences of writes and reads so far.
-    pub(crate) fn silent(&self) -> (Duration, Duration) {
+    /// The longest silences so far.
+    pub(crate) fn silent(&self) -> Silences<Duration> {
         let now = Instant::now();
         let silences = self.silences();
-        (silences.0.until(now), silences.1.until(now))
+        Silences {
+            writes: silences.writes.until(now),
+            reads: silences.reads.until(now),
+            catalog: silences.catalog.until(now),
+        }
     }
 
     /// When the last write was acknowledged.
     pub(crate) fn last_write(&self) -> Instant {
-        self.silences().0.last
+        self.silences().writes.last
     }
 
-    fn silences(&self) -> MutexGuard<'_, (Silence, Silence)> {
+    fn silences(&self) -> MutexGuard<'_, Silences> {
         self.silences.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -9,6 +9,10 @@ use super::files::write_private;
 use super::vault::{NODE_ROLE, OWNER_ROLE, high_limits};
 use super::{API_NAME, Cluster, DATABASE_NAME, Database, Node};
 
+/// Where HAProxy beside a node listens, by what it leads to.
+const PRIMARY_PORT: u16 = 5000;
+pub(crate) const STANDBY_PORT: u16 = 5001;
+
 impl Cluster {
     pub(super) fn equip(&self) -> Result<()> {
         for database in &self.databases {
@@ -88,20 +92,23 @@ impl Cluster {
         std::fs::write(&limits, high_limits(&self.limits)?)?;
         let settings = format!("{settings}\n[limits]\nfile = \"{}\"\n", limits.display());
         write_private(&config.join("cloakroom.toml"), &settings)?;
-        for (file, role, password) in [
-            ("database.url", NODE_ROLE, &self.secrets.node),
-            ("owner.url", OWNER_ROLE, &self.secrets.owner),
-        ] {
-            let url = format!(
-                "postgres://{role}:{password}@{DATABASE_NAME}:5000/cloakroom?hostaddr=127.0.0.1"
-            );
-            write_private(&config.join(file), &url)?;
-        }
+        let primary = |role, password| database_url(role, password, PRIMARY_PORT);
+        let url = primary(NODE_ROLE, &self.secrets.node);
+        write_private(&config.join("database.url"), &url)?;
+        let url = primary(OWNER_ROLE, &self.secrets.owner);
+        write_private(&config.join("owner.url"), &url)?;
+        self.route_to_standby(node, STANDBY_PORT)?;
         let redis = format!(
             "rediss://cloakroom:{}@{}:6379/0",
             self.secrets.redis, self.edge.redis_address
         );
         write_private(&config.join("redis.url"), &redis)
+    }
+
+    /// Tells a node at which port of its own machine a standby is found.
+    pub(crate) fn route_to_standby(&self, node: &Node, port: u16) -> Result<()> {
+        let url = database_url(NODE_ROLE, &self.secrets.node, port);
+        write_private(&node.config_folder().join("replica.url"), &url)
     }
 
     /// Tells HAProxy beside a node where database machines are: at their own addresses, or at these instead.
@@ -163,6 +170,11 @@ impl Cluster {
         )?;
         write_private(&config.join("redis.conf"), &redis)
     }
+}
+
+/// An address that HAProxy beside the node listens at; the name is the one of the certificates.
+fn database_url(role: &str, password: &str, port: u16) -> String {
+    format!("postgres://{role}:{password}@{DATABASE_NAME}:{port}/cloakroom?hostaddr=127.0.0.1")
 }
 
 fn shown(path: &Path) -> String {

@@ -24,6 +24,7 @@ use self::certificates::Authority;
 pub(crate) use self::database::Database;
 use self::disk::Disk;
 use self::edge::Edge;
+pub(crate) use self::equip::STANDBY_PORT;
 use self::files::Templates;
 use self::guard::Guard;
 use self::machine::Machine;

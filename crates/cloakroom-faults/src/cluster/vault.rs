@@ -15,6 +15,8 @@ pub(crate) struct Keys {
     /// Creates, changes and deletes; sees data masked.
     pub(crate) writing: String,
     pub(crate) revealing: String,
+    /// Sees connection formulas, which are no tenant's own.
+    pub(crate) catalog: String,
 }
 
 pub(crate) const OWNER_ROLE: &str = "cloakroom_owner";
@@ -47,8 +49,14 @@ impl Cluster {
         let tenant = named(&told, "tenant")?.to_owned();
         let writing = "/ mask token:create,token:read,token:update,token:delete";
         Ok(Keys {
-            writing: self.key(&tenant, writing).await?,
-            revealing: self.key(&tenant, "/ reveal token:read").await?,
+            writing: self.key(&tenant, ["--rule", writing]).await?,
+            revealing: self.key(&tenant, ["--rule", "/ reveal token:read"]).await?,
+            catalog: self
+                .key(
+                    &tenant,
+                    ["--permission", "orchestration:connection_formulas"],
+                )
+                .await?,
         })
     }
 
@@ -75,11 +83,12 @@ impl Cluster {
         patiently(command).await
     }
 
-    async fn key(&self, tenant: &str, rule: &str) -> Result<String> {
+    /// The key of an application that may do this.
+    async fn key(&self, tenant: &str, granted: [&str; 2]) -> Result<String> {
+        let [how, what] = granted;
         let told = self
             .vault(&[
-                "app", "create", "--tenant", tenant, "--name", rule, "--type", "private", "--rule",
-                rule,
+                "app", "create", "--tenant", tenant, "--name", what, "--type", "private", how, what,
             ])
             .await?;
         let app = named(&told, "application")?.to_owned();

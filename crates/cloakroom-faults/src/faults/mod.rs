@@ -60,6 +60,8 @@ pub(crate) struct Fault {
     pub(crate) what: &'static str,
     /// How long writes may be away at most, where that is promised.
     pub(crate) writes_within: Option<Duration>,
+    /// The same for what is no tenant's own, which a standby can serve.
+    pub(crate) catalog_within: Option<Duration>,
     /// Whether it belongs to the short run.
     pub(crate) is_short: bool,
     /// Breaks something, and mends it before it returns.
@@ -67,12 +69,15 @@ pub(crate) struct Fault {
 }
 
 const PROMISED: Option<Duration> = Some(Duration::from_secs(30));
+/// Until load balancers have noticed.
+const SOON: Option<Duration> = Some(Duration::from_secs(10));
 
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "calm",
         what: "nothing is broken; what the others are compared with",
         writes_within: None,
+        catalog_within: None,
         is_short: false,
         strike: |stage, _load| Box::pin(stage.wait()),
     },
@@ -80,6 +85,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "node-kill",
         what: "nodes are killed, one after the other",
         writes_within: None,
+        catalog_within: None,
         is_short: true,
         strike: |stage, load| Box::pin(nodes::node_kill::strike(stage, load)),
     },
@@ -87,6 +93,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "node-stop",
         what: "nodes stand still and go on, one after the other",
         writes_within: None,
+        catalog_within: None,
         is_short: false,
         strike: |stage, load| Box::pin(nodes::node_stop::strike(stage, load)),
     },
@@ -94,6 +101,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "partition-nodes",
         what: "a node and the primary do not reach each other",
         writes_within: None,
+        catalog_within: None,
         is_short: false,
         strike: |stage, load| Box::pin(nodes::partition_nodes::strike(stage, load)),
     },
@@ -101,6 +109,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "clock-jump",
         what: "the clocks of nodes are hours ahead, then hours behind",
         writes_within: None,
+        catalog_within: None,
         is_short: false,
         strike: |stage, load| Box::pin(nodes::clock_jump::strike(stage, load)),
     },
@@ -108,6 +117,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "rolling-upgrade",
         what: "nodes are drained, stopped and replaced, one after the other",
         writes_within: None,
+        catalog_within: None,
         is_short: false,
         strike: |stage, load| Box::pin(nodes::rolling_upgrade::strike(stage, load)),
     },
@@ -115,6 +125,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "redis-kill",
         what: "Redis is killed and comes back empty",
         writes_within: None,
+        catalog_within: None,
         is_short: false,
         strike: |stage, load| Box::pin(redis::redis_kill::strike(stage, load)),
     },
@@ -122,6 +133,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "partition-redis",
         what: "no node reaches Redis",
         writes_within: None,
+        catalog_within: None,
         is_short: false,
         strike: |stage, load| Box::pin(redis::partition_redis::strike(stage, load)),
     },
@@ -129,6 +141,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "primary-kill",
         what: "the primary's PostgreSQL is killed",
         writes_within: PROMISED,
+        catalog_within: SOON,
         is_short: true,
         strike: |stage, load| Box::pin(databases::primary_kill::strike(stage, load)),
     },
@@ -136,6 +149,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "primary-stop",
         what: "the primary's PostgreSQL stands still and goes on",
         writes_within: None,
+        catalog_within: SOON,
         is_short: false,
         strike: |stage, load| Box::pin(databases::primary_stop::strike(stage, load)),
     },
@@ -143,6 +157,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "machine-death",
         what: "the primary's machine dies, with all that runs on it",
         writes_within: PROMISED,
+        catalog_within: SOON,
         is_short: true,
         strike: |stage, load| Box::pin(databases::machine_death::strike(stage, load)),
     },
@@ -150,6 +165,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "partition-primary",
         what: "the primary reaches neither standbys nor etcd, but nodes reach it",
         writes_within: PROMISED,
+        catalog_within: SOON,
         is_short: false,
         strike: |stage, load| Box::pin(databases::partition_primary::strike(stage, load)),
     },
@@ -157,6 +173,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "standby-loss",
         what: "both standbys are gone, and no write may be acknowledged",
         writes_within: None,
+        catalog_within: None,
         is_short: true,
         strike: |stage, load| Box::pin(databases::standby_loss::strike(stage, load)),
     },
@@ -164,6 +181,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "slow-database",
         what: "every answer of the database comes late",
         writes_within: None,
+        catalog_within: None,
         is_short: false,
         strike: |stage, load| Box::pin(databases::slow_database::strike(stage, load)),
     },
@@ -171,6 +189,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "pool-exhaustion",
         what: "a lock is held until all connections wait for it",
         writes_within: None,
+        catalog_within: None,
         is_short: false,
         strike: |stage, load| Box::pin(databases::pool_exhaustion::strike(stage, load)),
     },
@@ -178,6 +197,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "disk-full",
         what: "the primary's disk is full",
         writes_within: None,
+        catalog_within: None,
         is_short: false,
         strike: |stage, load| Box::pin(databases::disk_full::strike(stage, load)),
     },
@@ -185,6 +205,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "power-cut",
         what: "all database machines lose power at once",
         writes_within: None,
+        catalog_within: None,
         is_short: true,
         strike: |stage, load| Box::pin(databases::power_cut::strike(stage, load)),
     },

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use moka::future::Cache;
+use tokio::time::timeout;
 
 use super::row_mac::Authenticated as _;
 use super::store::{self, Credential, HeldKey};
@@ -12,11 +13,14 @@ use super::{Error, Grants, KeyParts, LegacyKey, TenantQuotas, TenantSettings};
 use crate::caller::{Holder, Standing};
 use crate::config;
 use crate::keys::ControlKey;
-use crate::storage;
+use crate::storage::{self, Db};
 use crate::vault::Vault;
 
 /// What the digest of a key is for.
 const SECRET: &str = "api-key.v1";
+
+/// How long the primary may take to tell who has a key, where a standby may tell it instead.
+const PRIMARY_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Holders seen in the last seconds, by the digest of their key.
 ///
@@ -43,6 +47,15 @@ struct Known {
 enum Nobody {
     Unknown,
     Failed(storage::Error),
+}
+
+impl From<Nobody> for Error {
+    fn from(nobody: Nobody) -> Self {
+        match nobody {
+            Nobody::Unknown => Self::Unauthorized,
+            Nobody::Failed(error) => error.into(),
+        }
+    }
 }
 
 impl Authenticator {
@@ -85,6 +98,23 @@ pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Holder>, Erro
     Box::pin(learn(vault, offered, text, (digest, age))).await
 }
 
+/// The same for whoever asks for what is no tenant's own: if the primary is away, a standby is asked. It may not
+/// know yet that a key was deleted a moment ago, so nothing of what it says is remembered.
+pub async fn authenticate_at_any(vault: &Vault, text: &str) -> Result<Arc<Holder>, Error> {
+    let Some(replica) = &vault.replica else {
+        return authenticate(vault, text).await;
+    };
+    match timeout(PRIMARY_PATIENCE, authenticate(vault, text)).await {
+        Ok(Err(Error::Storage(_))) | Err(_) => {}
+        Ok(settled) => return settled,
+    }
+    let offered = Offered::parse(text).ok_or(Error::Unauthorized)?;
+    match look_up(vault, replica, &offered, text).await {
+        Ok(known) => Ok(known.holder),
+        Err(nobody) => Err(nobody.into()),
+    }
+}
+
 /// Finds out who has a key that is not remembered, or no longer.
 async fn learn(
     vault: &Vault,
@@ -98,15 +128,12 @@ async fn learn(
         // Equal look-ups at one moment share one statement and its outcome. One that had begun before
         // everything was forgotten is waited for and then made again.
         match known
-            .try_get_with(digest, look_up(vault, &offered, text))
+            .try_get_with(digest, look_up(vault, &vault.db, &offered, text))
             .await
         {
             Ok(known) if known.age < age => {}
             Ok(known) => return Ok(known.holder),
-            Err(nobody) => match &*nobody {
-                Nobody::Unknown => return Err(Error::Unauthorized),
-                Nobody::Failed(error) => return Err(error.clone().into()),
-            },
+            Err(nobody) => return Err(Nobody::clone(&nobody).into()),
         }
     }
 }
@@ -128,16 +155,15 @@ impl<'a> Offered<'a> {
         parts.or_else(|| LegacyKey::parse(text).map(Self::Legacy))
     }
 
-    async fn find(&self, vault: &Vault) -> Result<Option<Credential>, storage::Error> {
+    async fn find(
+        &self,
+        db: &Db,
+        control: &ControlKey,
+    ) -> Result<Option<Credential>, storage::Error> {
         match self {
-            Self::Key(parts) if parts.is_session => {
-                store::find_session(&vault.db, parts.lookup).await
-            }
-            Self::Key(parts) => store::find_credential(&vault.db, &[parts.lookup.to_owned()]).await,
-            Self::Legacy(key) => {
-                let lookups = key.lookups(vault.keys.control());
-                store::find_credential(&vault.db, &lookups).await
-            }
+            Self::Key(parts) if parts.is_session => store::find_session(db, parts.lookup).await,
+            Self::Key(parts) => store::find_credential(db, &[parts.lookup.to_owned()]).await,
+            Self::Legacy(key) => store::find_credential(db, &key.lookups(control)).await,
         }
     }
 
@@ -155,10 +181,15 @@ impl<'a> Offered<'a> {
 }
 
 /// One statement, then the same digests whether the key exists or not, compared in constant time.
-async fn look_up(vault: &Vault, offered: &Offered<'_>, text: &str) -> Result<Known, Nobody> {
+async fn look_up(
+    vault: &Vault,
+    db: &Db,
+    offered: &Offered<'_>,
+    text: &str,
+) -> Result<Known, Nobody> {
     let (asked_at, age) = (Instant::now(), vault.authenticator.age());
     let control = vault.keys.control();
-    let found = offered.find(vault).await.map_err(Nobody::Failed)?;
+    let found = offered.find(db, control).await.map_err(Nobody::Failed)?;
     let is_known = found.is_some();
     let credential = found.unwrap_or_else(Credential::nobody);
 

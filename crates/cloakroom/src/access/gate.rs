@@ -6,17 +6,27 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName};
 
-use super::{Error, authenticate};
+use super::{Error, authenticate, authenticate_at_any};
 use crate::api::{ApiError, ClientAddr};
-use crate::caller::{Caller, Denied, Standing};
+use crate::caller::{Caller, Denied, Holder, Standing};
 use crate::telemetry::{Actor, TraceId};
 use crate::vault::Vault;
 
 const API_KEY: HeaderName = HeaderName::from_static("bt-api-key");
 
+/// Where the key of a request may be looked up.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// For everything that changes or tells what a tenant keeps.
+    Primary,
+    /// For what is the same for everybody: while the primary is away, at a standby.
+    AnyServer,
+}
+
 /// Lets a request through with its caller attached, or answers 401.
 pub async fn require_key<F>(
     vault: &Vault,
+    source: Source,
     mut request: Request,
     next: impl FnOnce(Request) -> F,
 ) -> Response
@@ -26,7 +36,14 @@ where
     let extensions = request.extensions();
     let (trace_id, client) = (extensions.get::<TraceId>(), extensions.get::<ClientAddr>());
     let key = offered_key(request.headers());
-    let caller = match caller_of(vault, key, trace_id, client).await {
+    let holder = match source {
+        Source::Primary => authenticate(vault, key).await,
+        Source::AnyServer => Box::pin(authenticate_at_any(vault, key)).await,
+    };
+    let caller = match holder
+        .map_err(ApiError::from)
+        .and_then(|holder| caller(holder, trace_id, client))
+    {
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
@@ -48,7 +65,14 @@ pub(crate) async fn caller_of(
     trace_id: Option<&TraceId>,
     client: Option<&ClientAddr>,
 ) -> Result<Caller, ApiError> {
-    let holder = authenticate(vault, key).await?;
+    caller(authenticate(vault, key).await?, trace_id, client)
+}
+
+fn caller(
+    holder: Arc<Holder>,
+    trace_id: Option<&TraceId>,
+    client: Option<&ClientAddr>,
+) -> Result<Caller, ApiError> {
     if holder.standing == Standing::Unauthorized {
         return Err(ApiError::forbidden("The session is not authorized yet."));
     }

@@ -20,7 +20,7 @@ pub use self::api_key::{ApiKey, KeyParts, LegacyKey};
 pub use self::application::ApplicationKind;
 pub(crate) use self::application::check_name;
 pub(crate) use self::authenticate::secret_mac;
-pub use self::authenticate::{Authenticator, authenticate};
+pub use self::authenticate::{Authenticator, authenticate, authenticate_at_any};
 pub use self::condition::{Attribute, Condition, Operator, Scope, Subject};
 pub use self::container::{Container, NotAContainer};
 pub use self::examine::{Examined, examine};

@@ -15,6 +15,11 @@ section! {
         pub url: Option<Secret> = None,
         /// File that holds the URL, in place of `url`.
         pub url_file: Option<PathBuf> = None,
+        /// URL of a standby, for what may be a moment old: while the primary is away, keys that ask for
+        /// connection formulas are looked up there. Nothing else ever is.
+        pub replica_url: Option<Secret> = None,
+        /// File that holds the URL, in place of `replica_url`.
+        pub replica_url_file: Option<PathBuf> = None,
         /// PEM file with the certificate authority of the database server. With it, connections use
         /// TLS and verify the server and its name.
         pub ca_file: Option<PathBuf> = None,
@@ -39,10 +44,17 @@ impl Database {
             .ok_or_else(|| Error::missing("database.url"))
     }
 
-    /// Takes the URL out of its file.
+    /// Takes the URLs out of their files.
     pub(super) fn resolve(&mut self, findings: &mut Vec<Finding>) {
         let file = self.url_file.as_deref();
         Secret::resolve("database.url", &mut self.url, file, findings);
+        let file = self.replica_url_file.as_deref();
+        Secret::resolve(
+            "database.replica_url",
+            &mut self.replica_url,
+            file,
+            findings,
+        );
     }
 
     pub(super) fn check(&self, findings: &mut Vec<Finding>) {
@@ -53,15 +65,19 @@ impl Database {
             ));
             return;
         };
+        self.check_url("database.url", url, findings);
+        if let Some(url) = &self.replica_url {
+            self.check_url("database.replica_url", url, findings);
+        }
+    }
+
+    fn check_url(&self, setting: &'static str, url: &Secret, findings: &mut Vec<Finding>) {
         let url = url.reveal();
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-            findings.push(Finding::error(
-                "database.url",
-                "must begin with postgres://",
-            ));
+            findings.push(Finding::error(setting, "must begin with postgres://"));
         }
         if url.contains("sslmode=require") && self.ca_file.is_none() {
-            let message = "needed, because database.url asks for TLS";
+            let message = format!("needed, because {setting} asks for TLS");
             findings.push(Finding::error("database.ca_file", message));
         }
     }

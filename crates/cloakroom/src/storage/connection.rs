@@ -17,7 +17,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{Error, Params, Statement};
-use crate::config::Database;
+use crate::config::{Database, Secret};
 
 /// Makes connections for the pool.
 pub(super) struct Connector {
@@ -44,17 +44,26 @@ pub async fn connect_once(config: &Database) -> Result<Connection, Error> {
 }
 
 impl Connector {
+    /// To the primary: of several hosts, or behind a name that moves at a failover, only it will do.
     pub(super) fn new(settings: &Database) -> Result<Self, Error> {
         let url = settings
             .require_url()
             .map_err(|error| Error::Address(error.to_string()))?;
+        Self::to(url, TargetSessionAttrs::ReadWrite, settings)
+    }
+
+    /// To whichever server the URL leads to.
+    pub(super) fn to_any(url: &Secret, settings: &Database) -> Result<Self, Error> {
+        Self::to(url, TargetSessionAttrs::Any, settings)
+    }
+
+    fn to(url: &Secret, target: TargetSessionAttrs, settings: &Database) -> Result<Self, Error> {
         // The parser's own message may quote the address, and with it the password.
         let mut config = Config::from_str(url.reveal()).map_err(|_| {
             Error::Address("it is not of the form postgres://user@host/name".into())
         })?;
         config.application_name("cloakroom");
-        // Of several hosts, or behind a name that moves at a failover, only the primary will do.
-        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        config.target_session_attrs(target);
         let tls = settings.ca_file.as_deref().map(tls_with_ca).transpose()?;
         if tls.is_some() {
             config.ssl_mode(tokio_postgres::config::SslMode::Require);

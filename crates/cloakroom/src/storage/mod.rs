@@ -31,6 +31,9 @@ use crate::config::Database;
 /// Parameters of a statement, in order.
 pub type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
+/// A standby is seldom asked.
+const REPLICA_CONNECTIONS: usize = 2;
+
 /// The pool of connections that every statement goes through.
 ///
 /// What a statement keeps while it runs lies on the heap: it is large, and would be part of every request
@@ -107,9 +110,21 @@ impl Error {
 impl Db {
     /// Prepares the pool; connections are made when they are first needed.
     pub fn open(config: &Database) -> Result<Self, Error> {
-        let connector = Connector::new(config)?;
+        Self::through(Connector::new(config)?, config.max_connections, config)
+    }
+
+    /// The same for a standby, if there is one: what it tells may be a moment old.
+    pub fn open_replica(config: &Database) -> Result<Option<Self>, Error> {
+        let Some(url) = &config.replica_url else {
+            return Ok(None);
+        };
+        let connector = Connector::to_any(url, config)?;
+        Self::through(connector, REPLICA_CONNECTIONS, config).map(Some)
+    }
+
+    fn through(connector: Connector, size: usize, config: &Database) -> Result<Self, Error> {
         let pool = Pool::builder(connector)
-            .max_size(config.max_connections)
+            .max_size(size)
             .timeouts(Timeouts {
                 wait: Some(config.acquire_timeout),
                 create: Some(config.connect_timeout),

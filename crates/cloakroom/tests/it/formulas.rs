@@ -1,10 +1,12 @@
 //! The catalog of connection formulas, against its source.
 
-use cloakroom::access::{ApplicationKind, Permission};
+use cloakroom::access::ApplicationKind::{self, Private};
+use cloakroom::access::Permission;
+use cloakroom::config::Secret;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Chance, Client, TestVault, grants};
+use crate::support::{Answer, Chance, Client, TestDatabase, TestServer, TestVault, grants};
 
 const PATHS: [&str; 2] = [
     "/orchestration/connection_formulas",
@@ -442,4 +444,46 @@ async fn the_catalog_is_for_those_who_may_read_it_and_for_nobody_to_change() {
         let posted = client.post(&one, json!({})).await;
         assert_eq!(posted.status, StatusCode::METHOD_NOT_ALLOWED);
     }
+}
+
+/// Whoever asks for formulas is looked up at a standby while the primary is away; for everything else the primary
+/// has to be there. What the standby does not know counts as unknown, and nothing that it says is remembered.
+#[tokio::test]
+async fn formulas_are_answered_while_the_primary_is_away() {
+    let (primary, standby) = (TestServer::start().await, TestServer::start().await);
+    let copy = TestDatabase::empty_on(&standby.postgres.url()).await;
+    let database = TestDatabase::on(&primary.postgres.url()).await;
+    let alone = TestVault::start_with(database, |_| {}).await;
+    let vault = alone
+        .node_with(|config| config.database.replica_url = Some(Secret::new(copy.url.clone())))
+        .await;
+    let tenant = vault.tenant().await;
+    let reading = || grants(&[Permission::ConnectionFormulas, Permission::TokenRead]);
+    let holder = vault.holder(&tenant, Private, reading()).await;
+    copy.restore(&vault.database.dump(&[]));
+    let late = vault.holder(&tenant, Private, reading()).await;
+
+    drop(primary);
+    let ask = async |vault: &TestVault, key: &str, path: &str| {
+        let answer = vault.client_with(Some(key)).get(path).await;
+        answer.status.as_u16()
+    };
+    let of_catalog = ask(&vault, &holder.key, PATHS[0]).await;
+    let of_token = ask(
+        &vault,
+        &holder.key,
+        "/tokens/6f2f2a5c-6e8b-4d3e-9d0a-000000000001",
+    )
+    .await;
+    let of_late = ask(&vault, &late.key, PATHS[0]).await;
+    let of_nobody = ask(&vault, "key_test_us_pvt_nobody", PATHS[0]).await;
+    let without_standby = ask(&alone, &holder.key, PATHS[0]).await;
+    let sql = "delete from application_key where key_id = $1";
+    let deleted = copy.connect().await.execute(sql, &[&holder.key_id]).await;
+    let of_deleted = ask(&vault, &holder.key, PATHS[0]).await;
+
+    assert_eq!(deleted.unwrap(), 1);
+    assert_eq!((of_catalog, of_token), (200, 503));
+    assert_eq!((of_late, of_nobody, of_deleted), (401, 401, 401));
+    assert_eq!(without_standby, 503);
 }

@@ -38,8 +38,11 @@ impl TestDatabase {
 
     /// A database without any table.
     pub(crate) async fn create_empty() -> Self {
-        let server = server_url();
-        Self::copy(&server, &connect(&server).await, "template1").await
+        Self::empty_on(&server_url()).await
+    }
+
+    pub(crate) async fn empty_on(server: &str) -> Self {
+        Self::copy(server, &connect(server).await, "template1").await
     }
 
     async fn copy(server: &str, admin: &Client, template: &str) -> Self {

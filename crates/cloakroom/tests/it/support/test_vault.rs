@@ -139,27 +139,28 @@ impl TestVault {
 
     /// Another node of the same vault, with the same configuration, on a port of its own.
     pub(crate) async fn second_node(&self) -> Self {
-        self.node_on(&self.database.url).await
+        self.node_with(|_| {}).await
     }
 
     /// The same vault as a dump has it, on a database of its own.
     pub(crate) async fn restored(&self, dump: &str) -> Self {
         let database = TestDatabase::create_empty().await;
         database.restore(dump);
-        self.node_on(&database.url).await
+        self.node_with(|config| config.database.url = Some(Secret::new(database.url)))
+            .await
     }
 
-    async fn node_on(&self, url: &str) -> Self {
+    /// Another node with a configuration that differs.
+    pub(crate) async fn node_with(&self, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = self.vault.config.clone();
         config.http.listen.set_port(0);
-        config.database.url = Some(Secret::new(url));
+        change(&mut config);
+        let url = config.database.require_url().unwrap().reveal().to_owned();
         let vault = Vault::open(config).await.unwrap();
         let (base_url, serving) = serve(&vault).await;
         Self {
             vault,
-            database: TestDatabase {
-                url: url.to_owned(),
-            },
+            database: TestDatabase { url },
             base_url,
             folder: tempfile::tempdir().unwrap(),
             serving,
