@@ -13,10 +13,13 @@ use cloakroom::applications::{self, NewApplication};
 use cloakroom::config::{Config, Format, Level, Secret};
 use cloakroom::idempotency::Reply;
 use cloakroom::members::{self, Email, NewMember, Role};
+use cloakroom::telemetry::Telemetry;
 use cloakroom::tenants::{self, NewTenant};
 use cloakroom::{Vault, ids, keys, storage, telemetry};
-use cloakroom_scratch::{Postgres, PostgresOptions};
+use cloakroom_scratch::{Postgres, PostgresOptions, Redis, RedisOptions};
 use serde::Serialize;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::manage::all_permissions;
@@ -39,6 +42,13 @@ pub(crate) struct DevArguments {
     /// Limit the rate of requests, as a node in service does
     #[arg(long)]
     limits: bool,
+    /// So many nodes of one vault, with a scratch Redis between them
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=9))]
+    nodes: u8,
+    /// What clients call it, when a load balancer stands in front [default: the first node's address]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
     /// Print one JSON line when ready, for programs
     #[arg(long)]
     json: bool,
@@ -49,6 +59,8 @@ pub(crate) struct DevArguments {
 struct Ready {
     base_url: String,
     admin_url: String,
+    /// Each node by itself.
+    node_urls: Vec<String>,
     tenant_id: Uuid,
     keys: Keys,
     threeds: Threeds,
@@ -79,14 +91,23 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
             (postgres.url(), Some(postgres))
         }
     };
+    let redis = match arguments.nodes {
+        1 => None,
+        _ => {
+            let start = || Redis::start(RedisOptions::default());
+            Some(tokio::task::spawn_blocking(start).await??)
+        }
+    };
     let mut config = configuration(folder.path(), listen, database_url)?;
+    config.redis.url = redis.as_ref().map(|redis| Secret::new(redis.url()));
     // A test suite asks for more in a second than a test tenant may in ten.
     config.limits.enabled = arguments.limits;
     let simulated = Simulated::start(folder.path()).await?;
     simulated.apply(folder.path(), &mut config)?;
     let telemetry = telemetry::start(&config)?;
     let listeners = Listeners::bind(&config).await?;
-    let base_url = format!("http://{}", listeners.api_address());
+    let own_url = format!("http://{}", listeners.api_address());
+    let base_url = arguments.base_url.unwrap_or_else(|| own_url.clone());
     config.http.base_url = Some(base_url.parse().map_err(anyhow::Error::msg)?);
     if let Some(address) = listeners.results_address() {
         let url = format!("https://{address}");
@@ -94,7 +115,7 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
     }
 
     make_schema(&config).await?;
-    let vault = Vault::open_or_initialize(config).await?;
+    let vault = Vault::open_or_initialize(config.clone()).await?;
     let tenant = tenants::create(
         &vault,
         NewTenant {
@@ -105,9 +126,19 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
     )
     .await?;
     add_people(&vault, &tenant).await?;
+    let mut others = Vec::new();
+    for _ in 1..arguments.nodes {
+        config.http.listen.set_port(0);
+        let vault = Vault::open(config.clone()).await?;
+        others.push((Listeners::bind(&config).await?, vault));
+    }
+    let node_url = |(listeners, _): &(Listeners, Vault)| listeners.api_address();
+    let node_urls = others.iter().map(node_url);
+    let node_urls = node_urls.map(|address| format!("http://{address}"));
     let ready = Ready {
         base_url,
         admin_url: format!("http://{}", listeners.admin_address()),
+        node_urls: std::iter::once(own_url).chain(node_urls).collect(),
         tenant_id: tenant.id.uuid,
         keys: Keys {
             private: make_key(&vault, &tenant, ApplicationKind::Private).await?,
@@ -119,11 +150,36 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
         },
     };
     announce(&ready, arguments.limits, arguments.json)?;
-    listeners.run(vault, telemetry, stop).await?;
+    let nodes = std::iter::once((listeners, vault)).chain(others);
+    run_all(nodes, &telemetry, stop).await?;
+    if let Some(redis) = redis {
+        tokio::task::spawn_blocking(move || redis.stop()).await??;
+    }
     if let Some(postgres) = postgres {
         tokio::task::spawn_blocking(move || postgres.stop()).await??;
     }
     Ok(())
+}
+
+/// Runs all nodes until `stop`.
+async fn run_all(
+    nodes: impl Iterator<Item = (Listeners, Vault)>,
+    telemetry: &Telemetry,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let (stopping, is_stopping) = watch::channel(());
+    let mut running = JoinSet::new();
+    for (listeners, vault) in nodes {
+        let (telemetry, mut is_stopping) = (telemetry.clone(), is_stopping.clone());
+        let stop = async move {
+            // An error, once the other end is gone.
+            let _ended = is_stopping.changed().await;
+        };
+        running.spawn(listeners.run(vault, telemetry, stop));
+    }
+    stop.await;
+    drop(stopping);
+    running.join_all().await.into_iter().collect()
 }
 
 /// Development keys and a root key in a temporary file must not be reachable from elsewhere.
@@ -231,6 +287,7 @@ fn announce(ready: &Ready, limits: bool, json: bool) -> anyhow::Result<()> {
     let Ready {
         base_url,
         admin_url,
+        node_urls,
         tenant_id,
         keys,
         threeds,
@@ -244,7 +301,7 @@ fn announce(ready: &Ready, limits: bool, json: bool) -> anyhow::Result<()> {
         "\
 Cloakroom is running for development. All of it is gone when it stops (Ctrl-C).
 
-  base URL        {base_url}
+  base URL        {base_url}{nodes}
   admin           {admin_url}  (/healthz, /readyz, /metrics)
   rate limits     {limits}
   3-D Secure      simulated, every code is 1234  ({acs_url}/control/messages counts)
@@ -260,6 +317,10 @@ curl -s {base_url}/tokens -H 'BT-API-KEY: {public}' -H 'Content-Type: applicatio
 
 curl -s {base_url}/tokens/{id} -H 'BT-API-KEY: {private}'
 ",
+        nodes = match node_urls.len() {
+            1 => String::new(),
+            _ => format!("\n  nodes           {}", node_urls.join(" ")),
+        },
         acs_url = threeds.acs_url,
         private = keys.private,
         public = keys.public,

@@ -16,6 +16,7 @@ mod engines;
 mod faults;
 mod fuzz;
 mod generate;
+mod haproxy;
 mod packages;
 mod plot;
 mod process;

@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     /// What the random requests of Schemathesis are made from
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Run so many nodes behind HAProxy, which hands each request to the next one
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    nodes: u8,
     /// Let Schemathesis try for long, up to an hour
     #[arg(long)]
     long: bool,
@@ -64,7 +67,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     // Every suite, also after one that failed: the table is to be whole.
     let runs: Result<Vec<Run>> = sdks
         .iter()
-        .map(|&sdk| run_suite(sdk, effort, &program, &folder))
+        .map(|&sdk| run_suite(sdk, effort, (&program, arguments.nodes), &folder))
         .collect();
     let runs = runs?;
     let mut complaints = conclude(&runs);
@@ -76,18 +79,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
 }
 
 /// Runs one suite on a vault of its own, so that what others left behind cannot matter.
-fn run_suite(sdk: Sdk, effort: Effort, program: &Path, folder: &Path) -> Result<Run> {
+fn run_suite(
+    sdk: Sdk,
+    effort: Effort,
+    (program, nodes): (&Path, u8),
+    folder: &Path,
+) -> Result<Run> {
     let file = folder.join(format!("{sdk}-report.jsonl"));
     fs::write(&file, "").with_context(|| file.display().to_string())?;
     let methods = methods_file(sdk, folder);
     fs::write(&methods, "").with_context(|| methods.display().to_string())?;
     let started_at = Instant::now();
-    let vault = Vault::start(program)?;
+    let vault = Vault::start(program, nodes)?;
     // For what can be done to a tenant only once.
-    let spare = Vault::start(program)?;
-    let limited = Vault::start_limited(program)?;
+    let spare = Vault::start(program, 1)?;
+    let limited = Vault::start_limited(program, nodes)?;
     say(&format!(
-        "running the suite of {} against {}",
+        "running the suite of {} against {} ({nodes} nodes)",
         sdk.package(),
         vault.base_url()
     ));

@@ -1,6 +1,7 @@
 //! A vault made by `cloakroom dev`, for as long as the suites need it.
 
 use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -12,6 +13,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Deserialize;
 
+use crate::haproxy;
+
 /// The official suites look at it.
 const TENANT_NAME: &str = "SDK Integration Tests";
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -21,12 +24,22 @@ const POLL_PERIOD: Duration = Duration::from_millis(50);
 pub(super) struct Vault {
     process: Process,
     ready: Ready,
+    /// In front of several nodes.
+    _proxy: Option<Proxy>,
+}
+
+/// HAProxy, and the folder of its settings.
+struct Proxy {
+    // Dropped in this order.
+    _process: Process,
+    _folder: tempfile::TempDir,
 }
 
 /// What `cloakroom dev --json` prints when it can be used.
 #[derive(Deserialize)]
 struct Ready {
     base_url: String,
+    node_urls: Vec<String>,
     tenant_id: String,
     keys: Keys,
 }
@@ -39,23 +52,32 @@ struct Keys {
 }
 
 impl Vault {
-    pub(super) fn start(program: &Path) -> Result<Self> {
-        Self::start_with(program, &[])
+    pub(super) fn start(program: &Path, nodes: u8) -> Result<Self> {
+        Self::start_with(program, nodes, &[])
     }
 
     /// A vault that limits the rate of requests, as a test tenant in production has it.
-    pub(super) fn start_limited(program: &Path) -> Result<Self> {
-        Self::start_with(program, &["--limits"])
+    pub(super) fn start_limited(program: &Path, nodes: u8) -> Result<Self> {
+        Self::start_with(program, nodes, &["--limits"])
     }
 
-    fn start_with(program: &Path, more: &[&str]) -> Result<Self> {
+    fn start_with(program: &Path, nodes: u8, more: &[&str]) -> Result<Self> {
+        // Answers name the address that clients use, so it is chosen before there is anybody.
+        let front = match nodes {
+            1 => None,
+            _ => Some(free_address()?),
+        };
         let mut command = Command::new(program);
         command
             .args(["dev", "--json", "--listen", "127.0.0.1:0"])
             .args(["--tenant-name", TENANT_NAME])
+            .args(["--nodes", &nodes.to_string()])
             .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
+        if let Some(address) = front {
+            command.args(["--base-url", &format!("http://{address}")]);
+        }
         let child = command
             .spawn()
             .with_context(|| program.display().to_string())?;
@@ -70,8 +92,14 @@ impl Vault {
                 )
             }
         };
-        let ready = serde_json::from_str(&line).context("what `cloakroom dev --json` printed")?;
-        Ok(Self { process, ready })
+        let ready: Ready =
+            serde_json::from_str(&line).context("what `cloakroom dev --json` printed")?;
+        let proxy = front.map(|address| Proxy::start(address, &ready.node_urls));
+        Ok(Self {
+            process,
+            ready,
+            _proxy: proxy.transpose()?,
+        })
     }
 
     pub(super) fn base_url(&self) -> &str {
@@ -84,6 +112,7 @@ impl Vault {
             base_url,
             tenant_id,
             keys,
+            ..
         } = &self.ready;
         [
             ("BT_API_URL", base_url),
@@ -120,6 +149,37 @@ impl Vault {
         }
         Ok(())
     }
+}
+
+impl Proxy {
+    /// Starts it, and waits until it listens.
+    fn start(address: SocketAddr, node_urls: &[String]) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("haproxy.cfg");
+        let nodes = node_urls
+            .iter()
+            .map(|url| url.trim_start_matches("http://"));
+        let nodes: Vec<&str> = nodes.collect();
+        std::fs::write(&file, haproxy::settings(&address.to_string(), &nodes))?;
+        let mut command = Command::new("haproxy");
+        command.args(["-db", "-q", "-f"]).arg(file);
+        let mut process = Process(command.spawn().context("haproxy")?);
+        let asked_at = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if process.0.try_wait()?.is_some() || asked_at.elapsed() > START_TIMEOUT {
+                bail!("HAProxy does not listen");
+            }
+            thread::sleep(POLL_PERIOD);
+        }
+        Ok(Self {
+            _process: process,
+            _folder: folder,
+        })
+    }
+}
+
+fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
 /// A process that does not outlive this value.

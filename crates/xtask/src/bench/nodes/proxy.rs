@@ -5,65 +5,19 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::bench::server::{LAUNCHER, Ready, Server, bare, free_addresses};
-
-/// Answered by the proxy itself.
-const READY: &str = "/proxy-is-ready";
+use crate::haproxy;
 
 /// Starts a proxy that hands requests to `nodes` in turn.
 pub(super) async fn start(nodes: &[&Server], folder: &Path) -> Result<Server> {
     let [address, _] = free_addresses()?.map(|address| address.to_string());
     let file = folder.join("haproxy.cfg");
     let targets: Vec<&str> = nodes.iter().map(|node| node.address.as_str()).collect();
-    std::fs::write(&file, settings(&address, &targets))?;
+    std::fs::write(&file, haproxy::settings(&address, &targets))?;
     let mut command = bare(&LAUNCHER, Path::new("haproxy"));
     command.args(["-db", "-q", "-f"]).arg(file);
     let ready = Ready {
         address: &address,
-        path: READY,
+        path: haproxy::READY,
     };
     Server::start(command, &address, ready, &folder.join("haproxy.log")).await
-}
-
-/// Connections stay open on both sides, and any request may use any of those to a node.
-fn settings(address: &str, nodes: &[&str]) -> String {
-    let servers = nodes.iter().enumerate();
-    let servers: String = servers
-        .map(|(at, node)| format!("    server node{} {node}\n", at + 1))
-        .collect();
-    format!(
-        "\
-global
-    maxconn 1000
-
-defaults
-    mode http
-    option http-keep-alive
-    timeout connect 5s
-    timeout client 60s
-    timeout server 60s
-
-frontend clients
-    bind {address}
-    monitor-uri {READY}
-    default_backend nodes
-
-backend nodes
-    balance roundrobin
-    http-reuse always
-{servers}"
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_node_has_its_line() {
-        let text = settings("127.0.0.1:1", &["127.0.0.1:2", "127.0.0.1:3"]);
-
-        assert!(text.contains("    bind 127.0.0.1:1\n"), "{text}");
-        let servers = "    server node1 127.0.0.1:2\n    server node2 127.0.0.1:3\n";
-        assert!(text.ends_with(servers), "{text}");
-    }
 }
