@@ -76,7 +76,16 @@ pub(super) async fn run(arguments: &Growing, source: &Source) -> Result<()> {
         }
         from = to;
         server::harden(&database, to >= SHORT).await?;
-        let measured = measure(&database, source, to).await?;
+        let smallest = match sizes.first() {
+            Some(&size) if size < to => Some((filled(source, size).await?, size)),
+            _ => None,
+        };
+        let smallest = smallest.as_ref().map(|(database, size)| (database, *size));
+        let tables: Vec<_> = [Some((&database, to)), smallest]
+            .into_iter()
+            .flatten()
+            .collect();
+        let measured = measure(&tables, source).await?;
         println!("{}", report::of_size(&measured));
         grown.push(measured);
         if arguments.choices && Some(&to) == sizes.last() {
@@ -100,6 +109,15 @@ pub(super) async fn run(arguments: &Growing, source: &Source) -> Result<()> {
     stopped
 }
 
+/// A table of this size on a server of its own. What is swept is gone, so it serves one measurement.
+async fn filled(source: &Source, tokens: u64) -> Result<Database> {
+    let database = server::start(source).await?;
+    fill::prepare(&database).await?;
+    fill::add(&database, (0, tokens), None).await?;
+    server::harden(&database, tokens >= SHORT).await?;
+    Ok(database)
+}
+
 /// From millions to tokens, each larger than the one before.
 fn sizes(millions: &[f64]) -> Result<Vec<u64>> {
     let sizes: Vec<u64> = millions
@@ -114,30 +132,43 @@ fn sizes(millions: &[f64]) -> Result<Vec<u64>> {
     Ok(sizes)
 }
 
-/// All operations take turns, round by round, so that whatever else the machine does meets all of them.
-async fn measure(database: &Database, source: &Source, tokens: u64) -> Result<Grown> {
+/// All operations take turns, round by round, so that whatever else the machine does meets all of them, and so do the
+/// tables: the one that grows and, beside it, the smallest.
+async fn measure(tables: &[(&Database, u64)], source: &Source) -> Result<Grown> {
+    let &(database, tokens) = tables.first().context("there is no table")?;
     let parts = size::measure(database, tokens).await?;
-    let bench = Bench::new(database, source, tokens).await?;
+    let mut benches = Vec::new();
+    for (database, tokens) in tables {
+        benches.push(Bench::new(database, source, *tokens).await?);
+    }
     let (rounds, often) = match tokens < SHORT {
         true => (2, counts(20)),
         false => (ROUNDS, counts(1)),
     };
     // Once before, so that memory holds what it would hold. What has expired is needed later.
-    for operation in Operation::ALL {
-        if operation != Operation::Sweep {
-            bench.measure(operation, &counts(20)).await?;
+    for bench in &benches {
+        for operation in Operation::ALL {
+            if operation != Operation::Sweep {
+                bench.measure(operation, &counts(20)).await?;
+            }
         }
     }
-    let mut measured: Vec<Vec<Cost>> = vec![Vec::new(); Operation::ALL.len()];
+    let mut measured: Vec<Vec<Vec<Cost>>> =
+        vec![vec![Vec::new(); Operation::ALL.len()]; benches.len()];
     for _ in 0..rounds {
-        for (operation, costs) in Operation::ALL.into_iter().zip(&mut measured) {
-            costs.push(bench.measure(operation, &often).await?);
+        for (index, operation) in Operation::ALL.into_iter().enumerate() {
+            for (bench, measured) in benches.iter().zip(&mut measured) {
+                measured[index].push(bench.measure(operation, &often).await?);
+            }
         }
     }
-    let costs = measured.iter().map(|rounds| median_cost(rounds)).collect();
+    let median = |costs: &Vec<Vec<Cost>>| costs.iter().map(|all| median_cost(all)).collect();
+    let mut medians = measured.iter().map(median);
+    let costs: Vec<Cost> = medians.next().unwrap_or_default();
     Ok(Grown {
         tokens,
         parts,
+        smallest: medians.next().unwrap_or_else(|| costs.clone()),
         costs,
     })
 }

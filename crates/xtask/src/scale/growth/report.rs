@@ -17,10 +17,15 @@ use crate::plot::{Chart, Group};
 const RATIO_MAX: f64 = 1.25;
 
 /// Everything that was measured at one size; costs are in the order of the operations.
+///
+/// Other work on a machine comes and goes while a table grows. So another table of the smallest size is asked in the
+/// same rounds: ratios compare costs of the same minutes.
 pub(super) struct Grown {
     pub(super) tokens: u64,
     pub(super) parts: Vec<Part>,
     pub(super) costs: Vec<Cost>,
+    /// What the smallest size cost beside it.
+    pub(super) smallest: Vec<Cost>,
 }
 
 impl Grown {
@@ -53,6 +58,7 @@ pub(super) fn costs(grown: &[Grown]) -> Table {
         "operation",
         "tokens",
         "µs",
+        "smallest, µs",
         "ratio",
         "blocks",
         "ratio",
@@ -62,21 +68,22 @@ pub(super) fn costs(grown: &[Grown]) -> Table {
     ]);
     for (index, operation) in Operation::ALL.iter().enumerate() {
         for at in grown {
-            let (cost, first) = (at.costs[index], grown[0].costs[index]);
+            let (cost, smallest) = (at.costs[index], at.smallest[index]);
             table.add_row([
                 operation.name().to_owned(),
                 at.label(),
                 format!("{:.0}", cost.microseconds),
-                format!("{:.2}", cost.microseconds / first.microseconds),
+                format!("{:.0}", smallest.microseconds),
+                format!("{:.2}", cost.microseconds / smallest.microseconds),
                 format!("{:.1}", cost.blocks()),
-                format!("{:.2}", cost.blocks() / first.blocks()),
+                format!("{:.2}", cost.blocks() / smallest.blocks()),
                 format!("{:.2}", cost.blocks_read),
                 if_writes(*operation, format!("{:.0}", cost.wal_bytes)),
                 if_writes(*operation, format!("{:.2}", cost.wal_pages)),
             ]);
         }
     }
-    align_right(&mut table, 2..9);
+    align_right(&mut table, 2..10);
     table
 }
 
@@ -124,8 +131,8 @@ pub(super) fn exceeding(grown: &[Grown]) -> Vec<String> {
                 ));
             }
         };
-        for (operation, (now, then)) in Operation::ALL.iter().zip(at.costs.iter().zip(&first.costs))
-        {
+        let costs = at.costs.iter().zip(&at.smallest);
+        for (operation, (now, then)) in Operation::ALL.iter().zip(costs) {
             let name = operation.name();
             compare(name, now.microseconds, then.microseconds, "time");
             compare(name, now.blocks(), then.blocks(), "blocks");
@@ -141,11 +148,10 @@ pub(super) fn exceeding(grown: &[Grown]) -> Vec<String> {
 /// A group per operation, a bar per size, relative to the smallest.
 pub(super) fn chart(grown: &[Grown]) -> Chart {
     let groups = Operation::ALL.iter().enumerate().map(|(index, operation)| {
-        let time = |at: &Grown| at.costs[index].microseconds;
-        let first = grown.first().map_or(1.0, time);
+        let ratio = |at: &Grown| at.costs[index].microseconds / at.smallest[index].microseconds;
         Group {
             name: operation.name().to_owned(),
-            ratios: grown.iter().map(|at| time(at) / first).collect(),
+            ratios: grown.iter().map(ratio).collect(),
         }
     });
     Chart {
@@ -162,8 +168,15 @@ pub(super) fn json(grown: &[Grown], choices: &[Choice]) -> Result<String> {
     let sizes: Vec<Value> = grown
         .iter()
         .map(|at| {
-            let costs = Operation::ALL.iter().zip(&at.costs).map(|(operation, cost)| {
-                json!({"operation": operation.name(), "meaning": operation.meaning(), "cost": cost})
+            let costs = at.costs.iter().zip(&at.smallest);
+            let costs = Operation::ALL.iter().zip(costs);
+            let costs = costs.map(|(operation, (cost, smallest))| {
+                json!({
+                    "operation": operation.name(),
+                    "meaning": operation.meaning(),
+                    "cost": cost,
+                    "smallest": smallest,
+                })
             });
             json!({
                 "tokens": at.tokens,
@@ -181,7 +194,7 @@ mod tests {
     use super::*;
 
     fn grown(tokens: u64, microseconds: f64, bytes: f64) -> Grown {
-        let cost = Cost {
+        let cost = |microseconds| Cost {
             microseconds,
             blocks_hit: 4.0,
             ..Cost::default()
@@ -192,7 +205,8 @@ mod tests {
                 name: "token".to_owned(),
                 bytes_per_token: bytes,
             }],
-            costs: vec![cost; Operation::ALL.len()],
+            costs: vec![cost(microseconds); Operation::ALL.len()],
+            smallest: vec![cost(100.0); Operation::ALL.len()],
         }
     }
 
