@@ -200,7 +200,7 @@ def test_name_and_grants_are_replaced_and_the_key_follows(make, management):
     assert is_from_now(updated.modified_at, seconds=0)
     assert UUID_V4.fullmatch(updated.modified_by)
     assert eventually(lambda: made.tokens.get(token.id)).id == token.id
-    refusal(*FORBIDDEN, made.tokens.create, type="token", data="x")
+    eventually(lambda: refusal(*FORBIDDEN, made.tokens.create, type="token", data="x"))
 
 
 @pytest.mark.calls("applications.update")

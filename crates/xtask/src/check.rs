@@ -69,7 +69,7 @@ static STEPS: [Step; 14] = [
     Step {
         name: "conformance",
         tool: Tool::Task,
-        words: &["conformance"],
+        words: &["conformance", "--nodes", "3"],
         needs_services: true,
     },
     Step {
