@@ -83,23 +83,8 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
     let stop = stop_signal()?;
     let listen = loopback(arguments.listen)?;
     let folder = tempfile::tempdir().context("no scratch folder can be made")?;
-    let (database_url, postgres) = match arguments.database_url {
-        Some(url) => (url, None),
-        None => {
-            let start = || Postgres::start(PostgresOptions::default());
-            let postgres = tokio::task::spawn_blocking(start).await??;
-            (postgres.url(), Some(postgres))
-        }
-    };
-    let redis = match arguments.nodes {
-        1 => None,
-        _ => {
-            let start = || Redis::start(RedisOptions::default());
-            Some(tokio::task::spawn_blocking(start).await??)
-        }
-    };
-    let mut config = configuration(folder.path(), listen, database_url)?;
-    config.redis.url = redis.as_ref().map(|redis| Secret::new(redis.url()));
+    let scratch = Scratch::start(&arguments).await?;
+    let mut config = configuration(folder.path(), listen, &arguments, &scratch)?;
     // A test suite asks for more in a second than a test tenant may in ten.
     config.limits.enabled = arguments.limits;
     let simulated = Simulated::start(folder.path()).await?;
@@ -126,15 +111,10 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
     )
     .await?;
     add_people(&vault, &tenant).await?;
-    let mut others = Vec::new();
-    for _ in 1..arguments.nodes {
-        config.http.listen.set_port(0);
-        let vault = Vault::open(config.clone()).await?;
-        others.push((Listeners::bind(&config).await?, vault));
-    }
-    let node_url = |(listeners, _): &(Listeners, Vault)| listeners.api_address();
-    let node_urls = others.iter().map(node_url);
-    let node_urls = node_urls.map(|address| format!("http://{address}"));
+    let others = more_nodes(config, arguments.nodes - 1).await?;
+    let node_urls = others
+        .iter()
+        .map(|(listeners, _)| format!("http://{}", listeners.api_address()));
     let ready = Ready {
         base_url,
         admin_url: format!("http://{}", listeners.admin_address()),
@@ -152,13 +132,54 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
     announce(&ready, arguments.limits, arguments.json)?;
     let nodes = std::iter::once((listeners, vault)).chain(others);
     run_all(nodes, &telemetry, stop).await?;
-    if let Some(redis) = redis {
-        tokio::task::spawn_blocking(move || redis.stop()).await??;
+    scratch.stop().await
+}
+
+/// The servers that are made for the moment.
+struct Scratch {
+    postgres: Option<Postgres>,
+    redis: Option<Redis>,
+}
+
+impl Scratch {
+    async fn start(arguments: &DevArguments) -> anyhow::Result<Self> {
+        let postgres = arguments
+            .database_url
+            .is_none()
+            .then(|| tokio::task::spawn_blocking(|| Postgres::start(PostgresOptions::default())));
+        let redis = (arguments.nodes > 1)
+            .then(|| tokio::task::spawn_blocking(|| Redis::start(RedisOptions::default())));
+        Ok(Self {
+            postgres: match postgres {
+                Some(starting) => Some(starting.await??),
+                None => None,
+            },
+            redis: match redis {
+                Some(starting) => Some(starting.await??),
+                None => None,
+            },
+        })
     }
-    if let Some(postgres) = postgres {
-        tokio::task::spawn_blocking(move || postgres.stop()).await??;
+
+    async fn stop(self) -> anyhow::Result<()> {
+        tokio::task::spawn_blocking(move || {
+            self.redis.map(Redis::stop).transpose()?;
+            self.postgres.map(Postgres::stop).transpose()?;
+            Ok(())
+        })
+        .await?
     }
-    Ok(())
+}
+
+/// Further nodes of the same vault, each on a port of its own.
+async fn more_nodes(mut config: Config, count: u8) -> anyhow::Result<Vec<(Listeners, Vault)>> {
+    let mut nodes = Vec::new();
+    config.http.listen.set_port(0);
+    for _ in 0..count {
+        let vault = Vault::open(config.clone()).await?;
+        nodes.push((Listeners::bind(&config).await?, vault));
+    }
+    Ok(nodes)
 }
 
 /// Runs all nodes until `stop`.
@@ -207,14 +228,18 @@ fn loopback(asked: Option<SocketAddr>) -> anyhow::Result<SocketAddr> {
 fn configuration(
     folder: &Path,
     listen: SocketAddr,
-    database_url: String,
+    arguments: &DevArguments,
+    scratch: &Scratch,
 ) -> anyhow::Result<Config> {
     let root_key = folder.join("root.key");
     keys::create_file(&root_key)?;
     let mut config = Config::default();
     config.http.listen = listen;
     config.admin.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    config.database.url = Some(Secret::new(database_url));
+    let scratch_url = || scratch.postgres.as_ref().map(Postgres::url);
+    let database_url = arguments.database_url.clone().or_else(scratch_url);
+    config.database.url = database_url.map(Secret::new);
+    config.redis.url = scratch.redis.as_ref().map(|redis| Secret::new(redis.url()));
     config.root_key.file = Some(root_key);
     config.log.level = Level::Warn;
     config.log.format = Format::Text;
