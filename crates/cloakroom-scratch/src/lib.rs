@@ -18,6 +18,7 @@
 
 mod folder;
 mod owner;
+mod port;
 mod postgres;
 mod programs;
 mod redis;
@@ -26,6 +27,7 @@ mod server;
 use std::path::PathBuf;
 
 pub use folder::Place;
+pub use port::free_port;
 pub use postgres::{Postgres, PostgresOptions};
 pub use redis::{Redis, RedisOptions};
 

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,6 +9,7 @@ use nix::sys::signal::Signal;
 
 use crate::folder::{Folder, Place, unusable};
 use crate::owner::Owner;
+use crate::port::free_port;
 use crate::server::{self, Server};
 use crate::{Error, programs};
 
@@ -262,13 +262,6 @@ fn is_ready(data: &Path, pid: u32) -> bool {
         let mut lines = text.lines().map(str::trim);
         lines.next() == Some(&pid.to_string()) && lines.nth(6) == Some("ready")
     })
-}
-
-/// A loopback port that nobody listens on at this moment.
-pub(crate) fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
-        .local_addr()?
-        .port())
 }
 
 fn run(mut command: Command, program: &str) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 
 use crate::folder::{Folder, Place, unusable};
 use crate::owner::Owner;
-use crate::postgres::free_port;
+use crate::port::free_port;
 use crate::server::{self, Server};
 use crate::{Error, programs};
 

@@ -1,12 +1,13 @@
 //! A program that listens: started, ready, stopped.
 
 use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use cloakroom_scratch::free_port;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
@@ -113,7 +114,6 @@ pub(super) fn bare(launcher: &[&str], program: &Path) -> Command {
 
 /// Two addresses that nobody listens on at this moment.
 pub(super) fn free_addresses() -> Result<[SocketAddr; 2]> {
-    let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let (one, other) = (listen()?, listen()?);
-    Ok([one.local_addr()?, other.local_addr()?])
+    let ports = [free_port()?, free_port()?];
+    Ok(ports.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))))
 }

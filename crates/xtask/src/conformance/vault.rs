@@ -1,7 +1,7 @@
 //! A vault made by `cloakroom dev`, for as long as the suites need it.
 
 use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use cloakroom_scratch::free_port;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Deserialize;
@@ -65,7 +66,7 @@ impl Vault {
         // Answers name the address that clients use, so it is chosen before there is anybody.
         let front = match nodes {
             1 => None,
-            _ => Some(free_address()?),
+            _ => Some(SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?))),
         };
         let mut command = Command::new(program);
         command
@@ -176,10 +177,6 @@ impl Proxy {
             _folder: folder,
         })
     }
-}
-
-fn free_address() -> Result<SocketAddr> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
 /// A process that does not outlive this value.

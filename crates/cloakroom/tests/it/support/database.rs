@@ -16,7 +16,7 @@ const TEMPLATE_LOCK: i64 = 0x0C10_AC00;
 /// What the names of tests' databases begin with; the number of the process follows.
 const PREFIX: &str = "test_";
 /// Each is some ten megabytes, and dropping one costs a checkpoint: so not each time.
-const ABANDONED_MAX: usize = 50;
+const ABANDONED_MAX: usize = 20;
 
 /// A database that no other test sees.
 pub(crate) struct TestDatabase {

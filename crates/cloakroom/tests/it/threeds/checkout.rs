@@ -1,6 +1,6 @@
 //! A shop at a vault that asks simulated card networks, and a cardholder with a browser.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -81,9 +81,9 @@ impl Checkout {
             certificates.directory_key(),
         );
         let network = Caller::new(&certificates.ca(), Some((&pair.0, &pair.1)));
-        let results = free_port();
+        let results = free_address();
         let change = |config: &mut Config| {
-            config.http.listen = free_port();
+            config.http.listen = free_address();
             let base_url = format!("http://{}", config.http.listen);
             config.http.base_url = Some(base_url.parse().unwrap());
             config.quotas.threeds = true;
@@ -375,10 +375,9 @@ fn any_port() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
-/// A port that was free a moment ago: addresses that messages tell must be known before anything runs.
-fn free_port() -> SocketAddr {
-    let listener = TcpListener::bind(any_port()).unwrap();
-    listener.local_addr().unwrap()
+/// Addresses that messages tell must be known before anything runs.
+fn free_address() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], cloakroom_scratch::free_port().unwrap()))
 }
 
 /// The simulator as a vendor, who has a key for us and knows all networks.
