@@ -5,8 +5,8 @@
 //! numbers that agree in their first six and last four digits are counted ([`admit`]), and so are
 //! numbers of public keys that are no card numbers at all ([`notice_refused`]).
 //!
-//! Nodes count together through Redis (`store`), and ask it once for requests that come together. Each also remembers what it let through itself
-//! (`memory`), which decides when Redis is away or there is none.
+//! Nodes count together through Redis (`store`), and ask it once for requests that come together. Each
+//! also remembers what it let through itself (`memory`), which decides when Redis is away or there is none.
 
 mod admit;
 mod api;
