@@ -23,12 +23,14 @@ export const browserPackage = readFileSync(new URL("dist/bundle/index.js", insta
 /** A test that also leaves a row in the report: which method was called, and what was tried. */
 export function attempt(method, tried, body) {
   test(`${method}: ${tried}`, async () => {
-    let result = "FAILED";
+    const row = { sdk: `web-threeds ${version}`, method, tried, result: "ok" };
     try {
       await body();
-      result = "ok";
+    } catch (error) {
+      Object.assign(row, { result: "FAILED", why: String(error) });
+      throw error;
     } finally {
-      record({ sdk: `web-threeds ${version}`, method, tried, result });
+      record(row);
     }
   });
 }

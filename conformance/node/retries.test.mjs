@@ -19,40 +19,54 @@ globalThis.fetch = async (...request) => {
   return response;
 };
 
+/** Asks more at once than the limit lets in, until somebody is refused: machines may be slow. */
+async function useUp() {
+  const headers = { "BT-API-KEY": limited.apiKey };
+  const ask = () => fetched(`${limited.baseUrl}/tokens/${randomUUID()}`, { headers });
+  for (let round = 0; round < 20; round += 1) {
+    const answers = await Promise.all(Array.from({ length: LIMIT + 10 }, ask));
+    const refused = answers.find(({ status }) => status === 429);
+    if (refused) {
+      return refused;
+    }
+  }
+  return assert.fail("nobody is refused");
+}
+
 attempt("tokens.create", "a limit that is reached is waited for", async () => {
   const slowed = client(limited.apiKey, limited.baseUrl);
-  const used = Array.from({ length: LIMIT }, () => slowed.tokens.create({ type: "token", data: "x" }));
-  await Promise.all(used);
-  statuses.length = 0;
-  const startedAt = Date.now();
+  let waited = 0;
+  // On a busy machine the limit may have room again before the client asks.
+  for (let round = 0; round < 5 && statuses[0] !== 429; round += 1) {
+    await useUp();
+    statuses.length = 0;
+    const startedAt = Date.now();
 
-  const created = await slowed.tokens.create({ type: "token", data: "one more" });
+    const created = await slowed.tokens.create({ type: "token", data: "one more" });
 
-  const waited = Date.now() - startedAt;
-  assert.ok(created.id);
+    waited = Date.now() - startedAt;
+    assert.ok(created.id);
+  }
   assert.deepEqual(statuses, [429, 201]);
-  assert.ok(waited > 500 && waited < WINDOW_MS + 2_000, `it waited ${waited} ms`);
+  assert.ok(waited > 500 && waited < WINDOW_MS + 5_000, `it waited ${waited} ms`);
 });
 
 attempt("tokens.create", "a refusal says how long to wait, and what is left", async () => {
-  const request = {
-    method: "POST",
-    headers: { "BT-API-KEY": limited.apiKey, "Content-Type": "application/json" },
-    body: JSON.stringify({ type: "token", data: "x" }),
-  };
-  let response;
-  do {
-    response = await fetched(`${limited.baseUrl}/tokens`, request);
-    const { headers, status } = response;
-    assert.equal(headers.get("x-ratelimit-limit"), `${LIMIT}`);
-    // The client would sleep until it after any answer that it retries.
-    assert.equal(headers.has("x-ratelimit-reset"), status === 429);
-  } while (response.status === 201);
+  const refused = await useUp();
 
-  const wait = Number(response.headers.get("retry-after"));
-  assert.equal(response.status, 429);
+  const wait = Number(refused.headers.get("retry-after"));
   assert.ok(Number.isInteger(wait) && wait >= 1 && wait <= WINDOW_MS / 1000, `${wait}`);
-  assert.equal((await response.json()).code, "rate_limited");
+  assert.equal(refused.headers.get("x-ratelimit-limit"), `${LIMIT}`);
+  assert.equal(refused.headers.get("x-ratelimit-remaining"), "0");
+  assert.ok(refused.headers.has("x-ratelimit-reset"));
+  assert.equal((await refused.json()).code, "rate_limited");
+
+  const { rawResponse } = await client(limited.apiKey, limited.baseUrl)
+    .tokens.create({ type: "token", data: "x" })
+    .withRawResponse();
+  assert.equal(rawResponse.headers.get("x-ratelimit-limit"), `${LIMIT}`);
+  // The client would sleep until it after any answer that it retries.
+  assert.ok(!rawResponse.headers.has("x-ratelimit-reset"));
 });
 
 attempt("tokens.create", "of many with one idempotency key one is made, and conflicts are told", async () => {

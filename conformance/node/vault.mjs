@@ -52,12 +52,14 @@ const CACHE_TOLERANCE_MS = 8_000;
 /** A test that also leaves a row in the report: which method was called, and what was tried. */
 export function attempt(method, tried, body) {
   test(`${method}: ${tried}`, async () => {
-    let result = "FAILED";
+    const row = { sdk, method, tried, result: "ok" };
     try {
       await body();
-      result = "ok";
+    } catch (error) {
+      Object.assign(row, { result: "FAILED", why: String(error) });
+      throw error;
     } finally {
-      record({ sdk, method, tried, result });
+      record(row);
     }
   });
 }

@@ -48,6 +48,8 @@ def pytest_runtest_makereport(item, call):
         "tried": sentence(item),
         "result": result(report),
     }
+    if row["result"] == "FAILED":
+        row["why"] = call.excinfo.exconly() if call.excinfo else "it should have failed"
     with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 

@@ -26,21 +26,35 @@ def listening(base_url: str, api_key: str, statuses: list[int]) -> BasisTheory:
     )
 
 
+def use_up():
+    """More requests at once than the limit lets in, however slow the machine is; they cost little."""
+
+    def ask(_):
+        url = f"{LIMITED_URL}/tokens/{uuid.uuid4()}"
+        return httpx.get(url, headers={"BT-API-KEY": LIMITED_KEY}, timeout=60)
+
+    with ThreadPoolExecutor(LIMIT + 10) as pool:
+        list(pool.map(ask, range(LIMIT + 10)))
+
+
 @pytest.mark.calls("tokens.create")
 def test_a_limit_that_is_reached_is_waited_for():
     statuses: list[int] = []
     slowed = listening(LIMITED_URL, LIMITED_KEY, statuses)
-    with ThreadPoolExecutor(10) as pool:
-        list(pool.map(lambda _: slowed.tokens.create(type="token", data="x"), range(LIMIT)))
-    statuses.clear()
-    started_at = time.monotonic()
+    # On a busy machine the limit may have room again before the client asks.
+    for _ in range(5):
+        use_up()
+        statuses.clear()
+        started_at = time.monotonic()
 
-    created = slowed.tokens.create(type="token", data="one more")
+        created = slowed.tokens.create(type="token", data="one more")
 
-    waited = time.monotonic() - started_at
-    assert created.id
+        waited = time.monotonic() - started_at
+        assert created.id
+        if statuses[0] == 429:
+            break
     assert statuses == [429, 201]
-    assert 0.5 < waited < WINDOW + 2
+    assert 0.5 < waited < WINDOW + 5
 
 
 @pytest.mark.calls("tokens.create")

@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     /// Run so many nodes behind HAProxy, which hands each request to the next one
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     nodes: u8,
+    /// Run the vault of the release profile, which answers sooner and takes longer to build
+    #[arg(long)]
+    release: bool,
     /// Let Schemathesis try for long, up to an hour
     #[arg(long)]
     long: bool,
@@ -62,7 +65,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     for sdk in &sdks {
         sdk.install(&folder)?;
     }
-    let program = build()?;
+    let program = build(arguments.release)?;
 
     // Every suite, also after one that failed: the table is to be whole.
     let runs: Result<Vec<Run>> = sdks
@@ -73,6 +76,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     let mut complaints = conclude(&runs);
     complaints.extend(conclude_methods(&runs, &folder)?);
     if !complaints.is_empty() {
+        for failure in runs.iter().flat_map(|run| run.report.failures()) {
+            say(&format!("FAILED {failure}"));
+        }
         bail!("{}", complaints.join("; "));
     }
     Ok(())
@@ -188,12 +194,19 @@ fn methods_file(sdk: Sdk, folder: &Path) -> PathBuf {
     folder.join(format!("{sdk}-methods.jsonl"))
 }
 
-fn build() -> Result<PathBuf> {
+fn build(is_release: bool) -> Result<PathBuf> {
     say("building cloakroom");
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--quiet", "--package", "cloakroom-cli", "--locked"]);
+    let folder = match is_release {
+        true => {
+            cargo.arg("--release");
+            workspace::release_folder()
+        }
+        false => workspace::debug_folder(),
+    };
     process::run_well(cargo)?;
-    Ok(workspace::debug_folder().join("cloakroom"))
+    Ok(folder.join("cloakroom"))
 }
 
 /// What is installed and written for the suites, beside what cargo builds.

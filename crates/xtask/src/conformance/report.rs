@@ -8,6 +8,8 @@ use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use serde::Deserialize;
 
+const LONGEST_WHY: usize = 400;
+
 pub(super) struct Report {
     rows: Vec<Row>,
 }
@@ -18,6 +20,9 @@ struct Row {
     method: String,
     tried: String,
     result: Outcome,
+    /// What the client or the suite said about a failure.
+    #[serde(default)]
+    why: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Deserialize)]
@@ -57,6 +62,16 @@ impl Report {
         self.count_of(Outcome::Waiting)
     }
 
+    /// A line for each failure: the tables are long, and whoever reads their end looks for these.
+    pub(super) fn failures(&self) -> impl Iterator<Item = String> {
+        let is_failure = |row: &&Row| row.result == Outcome::Failed;
+        self.rows.iter().filter(is_failure).map(|row| {
+            let why: Vec<&str> = row.why.split_whitespace().collect();
+            let why: String = why.join(" ").chars().take(LONGEST_WHY).collect();
+            format!("{}: {}, {}: {why}", row.sdk, row.method, row.tried)
+        })
+    }
+
     fn count_of(&self, outcome: Outcome) -> usize {
         let is_meant = |row: &&Row| row.result == outcome;
         self.rows.iter().filter(is_meant).count()
@@ -84,7 +99,7 @@ mod tests {
     use super::*;
 
     const LINES: &str = r#"{"sdk":"node 1","method":"tokens.get","tried":"a","result":"ok"}
-{"sdk":"node 1","method":"tokens.create","tried":"b","result":"FAILED"}
+{"sdk":"node 1","method":"tokens.create","tried":"b","result":"FAILED","why":"2 is\n  not 1"}
 {"sdk":"node 1","method":"tokens.create","tried":"a","result":"not yet"}
 "#;
 
@@ -105,6 +120,8 @@ mod tests {
                 "node 1  tokens.get     a      ok",
             ]
         );
+        let failures: Vec<String> = report.failures().collect();
+        assert_eq!(failures, ["node 1: tokens.create, b: 2 is not 1"]);
     }
 
     #[test]
