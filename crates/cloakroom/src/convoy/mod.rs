@@ -58,6 +58,20 @@ pub struct Size {
     pub patience: Duration,
 }
 
+impl Size {
+    /// Questions to Redis, which answers them one after the other: two under way keep it busy.
+    pub fn of_questions(seats: usize, patience: Duration) -> Self {
+        Self {
+            lanes: 2,
+            slow: 100,
+            seats,
+            bytes: usize::MAX,
+            waiting: 10_000,
+            patience,
+        }
+    }
+}
+
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stranded {

@@ -85,21 +85,13 @@ impl Counting {
         nodes: &Arc<AtomicU64>,
         patience: Duration,
     ) -> Convoy<Self> {
-        let size = Size {
-            lanes: 2,
-            slow: 100,
-            seats: 1_000,
-            bytes: usize::MAX,
-            waiting: 10_000,
-            patience,
-        };
         let (redis, reserves, nodes) = (redis.clone(), reserves.clone(), nodes.clone());
         let counting = Self {
             redis,
             reserves,
             nodes,
         };
-        Convoy::new(counting, size)
+        Convoy::new(counting, Size::of_questions(1_000, patience))
     }
 
     /// Asks about equal requests, and keeps what is set aside for the next ones.

@@ -56,19 +56,11 @@ impl Admitting {
         environment: &str,
         patience: Duration,
     ) -> Convoy<Self> {
-        let size = Size {
-            lanes: 2,
-            slow: 100,
-            seats: 100,
-            bytes: usize::MAX,
-            waiting: 10_000,
-            patience,
-        };
         let admitting = Self {
             redis: redis.clone(),
             environment: environment.to_owned(),
         };
-        Convoy::new(admitting, size)
+        Convoy::new(admitting, Size::of_questions(100, patience))
     }
 }
 
