@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -25,7 +25,7 @@ type Seen = HashMap<usize, Vec<(Uuid, u32)>>;
 
 /// Looks at every token of a part, and returns how many there are.
 pub(crate) async fn check(load: &Load, nodes: &[Api]) -> Result<usize> {
-    let seen = list_all(load).await?;
+    let seen = list_all(load, &load.api).await?;
     let entries = load.ledger.entries().clone();
     let mut suspects = Vec::new();
     let mut samples = Vec::new();
@@ -80,6 +80,40 @@ fn compare(load: &Load, number: usize, entry: &Entry, rows: &[(Uuid, u32)]) {
     }
 }
 
+/// What clients knew at three times, around a backup and what was erased since.
+pub(crate) struct Times {
+    /// When the backup was begun.
+    pub(crate) backup: Vec<Entry>,
+    /// Before the erasures were written down, and after.
+    pub(crate) erasures: (Vec<Entry>, Vec<Entry>),
+}
+
+/// Looks at a vault from a backup, in which what was deleted since is erased again.
+pub(crate) async fn check_restored(load: &Load, api: &Api, times: &Times) -> Result<()> {
+    let seen = list_all(load, api).await?;
+    let (erased, kept) = &times.erasures;
+    let mut deleted_since = 0;
+    for (number, (erased, kept)) in erased.iter().zip(kept).enumerate() {
+        if kept.part != load.part {
+            continue;
+        }
+        let tell = |rule, what: &str| load.tally.violation(rule, format!("{number} {what}"));
+        let then = times.backup.get(number).filter(|then| then.must_exist());
+        let revision = seen.get(&number).map(|rows| rows[0].1);
+        match (revision, then.map(|then| then.acknowledged)) {
+            (Some(_), _) if erased.must_be_gone() => tell(Rule::Resurrected, "was restored"),
+            (Some(seen), Some(State::Present(then))) if seen < then => {
+                tell(Rule::Wrong, "is older than the backup");
+            }
+            (None, Some(_)) if kept.must_exist() => tell(Rule::Lost, "was not restored"),
+            _ => {}
+        }
+        deleted_since += usize::from(then.is_some() && erased.must_be_gone());
+    }
+    ensure!(deleted_since > 0, "nothing was deleted after the backup");
+    Ok(())
+}
+
 /// Reads one token from one node.
 async fn read_alone(load: &Load, api: &Api, token: (usize, Uuid), entry: &Entry) -> Result<()> {
     let (number, id) = token;
@@ -106,10 +140,10 @@ async fn read_alone(load: &Load, api: &Api, token: (usize, Uuid), entry: &Entry)
     Ok(())
 }
 
-async fn list_all(load: &Load) -> Result<Seen> {
+async fn list_all(load: &Load, api: &Api) -> Result<Seen> {
     let mut lists = JoinSet::new();
     for shard in 0..SHARDS {
-        let (api, key) = (load.api.clone(), load.keys.revealing.clone());
+        let (api, key) = (api.clone(), load.keys.revealing.clone());
         let container = container(load.part, shard);
         lists.spawn(async move { list(&api, &key, &container).await });
     }

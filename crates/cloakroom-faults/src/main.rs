@@ -12,7 +12,7 @@ mod run;
 mod sabotage;
 mod soak;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -133,11 +133,9 @@ async fn run_chosen(arguments: &Arguments) -> Result<()> {
         };
         return soak.run(&mut run).await;
     }
-    let struck = match chosen.is_empty() {
-        true => Ok(()),
-        false => strike_all(arguments, &mut run, chosen).await,
-    };
-    struck?;
+    if !chosen.is_empty() {
+        strike_all(arguments, &mut run, chosen).await?;
+    }
     sabotage_all(&mut run, &sabotages).await
 }
 
@@ -177,24 +175,15 @@ async fn strike_all(
     chosen: Vec<&'static Fault>,
 ) -> Result<()> {
     let mut rows = Vec::new();
-    for fault in chosen {
-        let row = run.strike(fault).await?;
-        tell(&row);
-        rows.push(row);
-    }
-    let all = run.check_all().await?;
-    tell(&all);
-    rows.push(all);
+    let struck = strike_each(run, chosen, &mut rows, arguments.json.as_deref()).await;
+    // Also of a run that could not go on: what it has took long enough.
     println!("\n{}\n", report::table(&rows));
     let acknowledged: u64 = rows.iter().map(|row| row.acknowledged).sum();
     println!(
         "faults: {acknowledged} acknowledged writes in {:.0} s",
         run.seconds()
     );
-    if let Some(file) = &arguments.json {
-        let text = serde_json::to_string_pretty(&rows)?;
-        std::fs::write(file, text).with_context(|| file.display().to_string())?;
-    }
+    struck?;
     let red: Vec<&str> = rows
         .iter()
         .filter(|row| !row.is_green())
@@ -202,6 +191,27 @@ async fn strike_all(
         .collect();
     ensure!(red.is_empty(), "promises were broken at {}", red.join(", "));
     Ok(())
+}
+
+async fn strike_each(
+    run: &mut Run,
+    chosen: Vec<&'static Fault>,
+    rows: &mut Vec<Row>,
+    json: Option<&Path>,
+) -> Result<()> {
+    let mut add = |row: Row| {
+        tell(&row);
+        rows.push(row);
+        match json {
+            Some(file) => std::fs::write(file, serde_json::to_string_pretty(rows)?)
+                .with_context(|| file.display().to_string()),
+            None => Ok(()),
+        }
+    };
+    for fault in chosen {
+        add(run.strike(fault).await?)?;
+    }
+    add(run.check_all().await?)
 }
 
 fn tell(row: &Row) {
@@ -227,7 +237,7 @@ fn choose(arguments: &Arguments) -> Result<Vec<&'static Fault>> {
 }
 
 fn plan(arguments: &Arguments, faults: usize) -> Plan {
-    let is_whole = arguments.names.is_empty() && !arguments.short;
+    let is_whole = arguments.names.is_empty() && arguments.sabotage.is_none() && !arguments.short;
     let writes = arguments
         .writes
         .unwrap_or(if is_whole { 1_000_000 } else { 0 });

@@ -33,6 +33,7 @@ pub(crate) enum Sabotage {
     SlowFailover,
     AsyncCommit,
     StandbyUnknown,
+    ErasuresForgotten,
 }
 
 /// What is done wrong, during which fault, and which rule must notice.
@@ -152,6 +153,12 @@ pub(crate) const SABOTAGES: &[Row] = &[
         Sabotage::AsyncCommit,
         "power-cut",
         Rule::Lost,
+    ),
+    row(
+        ("erasures-forgotten", "a restored backup is used as it is"),
+        Sabotage::ErasuresForgotten,
+        "old-backup",
+        Rule::Resurrected,
     ),
 ];
 

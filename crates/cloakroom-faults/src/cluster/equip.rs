@@ -10,6 +10,7 @@ use super::vault::{NODE_ROLE, OWNER_ROLE, high_limits};
 use super::{API_NAME, Cluster, DATABASE_NAME, Database, Node};
 
 /// Where HAProxy beside a node listens, by what it leads to.
+const PROXY_ADDRESS: &str = "127.0.0.1";
 const PRIMARY_PORT: u16 = 5000;
 pub(crate) const STANDBY_PORT: u16 = 5001;
 
@@ -92,7 +93,7 @@ impl Cluster {
         std::fs::write(&limits, high_limits(&self.limits)?)?;
         let settings = format!("{settings}\n[limits]\nfile = \"{}\"\n", limits.display());
         write_private(&config.join("cloakroom.toml"), &settings)?;
-        let primary = |role, password| database_url(role, password, PRIMARY_PORT);
+        let primary = |role, password| database_url(role, password, (PROXY_ADDRESS, PRIMARY_PORT));
         let url = primary(NODE_ROLE, &self.secrets.node);
         write_private(&config.join("database.url"), &url)?;
         let url = primary(OWNER_ROLE, &self.secrets.owner);
@@ -107,7 +108,7 @@ impl Cluster {
 
     /// Tells a node at which port of its own machine a standby is found.
     pub(crate) fn route_to_standby(&self, node: &Node, port: u16) -> Result<()> {
-        let url = database_url(NODE_ROLE, &self.secrets.node, port);
+        let url = database_url(NODE_ROLE, &self.secrets.node, (PROXY_ADDRESS, port));
         write_private(&node.config_folder().join("replica.url"), &url)
     }
 
@@ -172,9 +173,9 @@ impl Cluster {
     }
 }
 
-/// An address that HAProxy beside the node listens at; the name is the one of the certificates.
-fn database_url(role: &str, password: &str, port: u16) -> String {
-    format!("postgres://{role}:{password}@{DATABASE_NAME}:{port}/cloakroom?hostaddr=127.0.0.1")
+/// The database at an address; the name is the one of the certificates.
+pub(super) fn database_url(role: &str, password: &str, (address, port): (&str, u16)) -> String {
+    format!("postgres://{role}:{password}@{DATABASE_NAME}:{port}/cloakroom?hostaddr={address}")
 }
 
 fn shown(path: &Path) -> String {

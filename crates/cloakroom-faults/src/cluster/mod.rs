@@ -1,5 +1,6 @@
 //! The reference deployment of deploy/ha on one machine: six namespaces, real servers, real certificates.
 
+mod backup;
 pub(crate) mod certificates;
 pub(crate) mod command;
 mod database;

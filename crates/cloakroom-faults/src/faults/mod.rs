@@ -4,6 +4,7 @@ mod databases {
     //! Faults of database machines.
     pub(super) mod disk_full;
     pub(super) mod machine_death;
+    pub(super) mod old_backup;
     pub(super) mod partition_primary;
     pub(super) mod pool_exhaustion;
     pub(super) mod power_cut;
@@ -208,6 +209,14 @@ pub(crate) const FAULTS: &[Fault] = &[
         catalog_within: None,
         is_short: true,
         strike: |stage, load| Box::pin(databases::power_cut::strike(stage, load)),
+    },
+    Fault {
+        name: "old-backup",
+        what: "a backup is restored beside the cluster, and what was deleted since is erased again",
+        writes_within: None,
+        catalog_within: None,
+        is_short: false,
+        strike: |stage, load| Box::pin(databases::old_backup::strike(stage, load)),
     },
 ];
 

@@ -1,0 +1,152 @@
+//! A backup of the database, and a vault of its own that is made from it, beside the cluster.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::Signal;
+use tokio::process::Command;
+
+use super::command::capture;
+use super::equip::database_url;
+use super::files::write_private;
+use super::vault::NODE_ROLE;
+use super::{Cluster, Database, Node, probe};
+
+/// Ports that nothing of the cluster uses.
+const DATABASE_PORT: u16 = 5433;
+const API_PORT: u16 = 8444;
+const ADMIN_PORT: u16 = 9190;
+
+const SERVER: &str = "restored-postgres";
+const NODE: &str = "restored-node";
+const STARTED_WITHIN: Duration = Duration::from_secs(120);
+
+/// The database as it was at some time.
+pub(crate) struct Backup<'a> {
+    cluster: &'a Cluster,
+    /// Whose machine it is on.
+    database: &'a Database,
+    folder: PathBuf,
+}
+
+/// A database that runs from a backup, and what is needed for a node on it.
+pub(crate) struct Restored<'a> {
+    backup: Backup<'a>,
+    node: &'a Node,
+    url_file: PathBuf,
+}
+
+impl Cluster {
+    /// Copies the primary's database while it goes on.
+    pub(crate) async fn back_up(&self) -> Result<Backup<'_>> {
+        let database = self.wait_for_primary().await?;
+        let folder = database.machine.folder.join("backup");
+        let program = "/usr/lib/postgresql/15/bin/pg_basebackup";
+        let mut copy = database.machine.command(program, true);
+        copy.args(["--checkpoint=fast", "--username=replicator"]);
+        copy.arg(format!("--host={}", database.state_folder().display()));
+        copy.arg(format!("--pgdata={}", folder.display()));
+        copy.env("PGPASSWORD", &self.secrets.replication);
+        capture(copy).await?;
+        Ok(Backup {
+            cluster: self,
+            database,
+            folder,
+        })
+    }
+}
+
+impl<'a> Backup<'a> {
+    /// Starts the database from it, alone: it has no standbys and belongs to no cluster.
+    pub(crate) async fn restore(self) -> Result<Restored<'a>> {
+        let machine = &self.database.machine;
+        let mut server = machine.command("/usr/lib/postgresql/15/bin/postgres", true);
+        server.arg("-D").arg(&self.folder);
+        server.args(["-c", &format!("port={DATABASE_PORT}")]);
+        server.args(["-c", "synchronous_standby_names="]);
+        machine.spawn(SERVER, server)?;
+
+        let node = &self.cluster.nodes[0];
+        let password = &self.cluster.secrets.node;
+        let url = database_url(NODE_ROLE, password, (&machine.address, DATABASE_PORT));
+        let url_file = node.config_folder().join("restored.url");
+        write_private(&url_file, &url)?;
+        let restored = Restored {
+            backup: self,
+            node,
+            url_file,
+        };
+        restored.wait_for_database().await?;
+        Ok(restored)
+    }
+}
+
+impl Restored<'_> {
+    async fn wait_for_database(&self) -> Result<()> {
+        let database = self.backup.database;
+        let asked_at = Instant::now();
+        loop {
+            let mut ask = database.psql("cloakroom", "select 1");
+            ask.arg(format!("--port={DATABASE_PORT}"));
+            match capture(ask).await {
+                Ok(_) => return Ok(()),
+                Err(error) if asked_at.elapsed() > STARTED_WITHIN => {
+                    return Err(error).with_context(|| database.machine.log_tail(SERVER));
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
+            }
+        }
+    }
+
+    fn program(&self) -> Command {
+        let mut program = self.node.program(&self.backup.cluster.binary);
+        let address = &self.node.machine.address;
+        for name in ["URL_FILE", "REPLICA_URL_FILE"] {
+            program.env(format!("CLOAKROOM__DATABASE__{name}"), &self.url_file);
+        }
+        program
+            .env("CLOAKROOM__HTTP__LISTEN", format!("{address}:{API_PORT}"))
+            .env(
+                "CLOAKROOM__ADMIN__LISTEN",
+                format!("{address}:{ADMIN_PORT}"),
+            );
+        program
+    }
+
+    /// A command of the vault, on the restored database.
+    pub(crate) async fn vault(&self, arguments: &[&str]) -> Result<String> {
+        let mut program = self.program();
+        program.args(arguments);
+        capture(program).await
+    }
+
+    pub(crate) async fn start_node(&self) -> Result<()> {
+        let machine = &self.node.machine;
+        let mut program = self.program();
+        program.arg("serve");
+        machine.spawn(NODE, program)?;
+        let address = format!("{}:{ADMIN_PORT}", machine.address);
+        let asked_at = Instant::now();
+        loop {
+            match probe::get(&address, "/readyz").await {
+                Ok((200, _)) => return Ok(()),
+                _ if asked_at.elapsed() > STARTED_WITHIN => bail!("{}", machine.log_tail(NODE)),
+                _ => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    }
+
+    pub(crate) fn api_url(&self) -> String {
+        format!("https://{}:{API_PORT}", self.node.machine.address)
+    }
+
+    /// Ends what runs on it, and removes the copy.
+    pub(crate) async fn remove(self) -> Result<()> {
+        self.node.machine.kill(NODE).await?;
+        let machine = &self.backup.database.machine;
+        machine.signal(SERVER, Signal::SIGQUIT)?;
+        machine.wait(SERVER, Duration::from_secs(30)).await?;
+        Ok(std::fs::remove_dir_all(&self.backup.folder)?)
+    }
+}
