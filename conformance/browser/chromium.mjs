@@ -18,7 +18,7 @@ const FLAGS = [
   "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ];
 const LOOPBACK = ["127.0.0.1", "localhost"];
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 export function startBrowser() {
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
