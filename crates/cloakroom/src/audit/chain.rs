@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::clock::DatabaseClock;
 use super::entry::Entry;
 use super::store::{self, ChainRow};
 use crate::clock::Uptime;
@@ -79,8 +80,7 @@ pub(super) struct Chains {
     /// Chains that nobody will write to again, and whether their end is certain.
     ended: Mutex<Vec<(Chain, bool)>>,
     opening: tokio::sync::Mutex<()>,
-    /// The database's clock, when it was last heard.
-    clock: Mutex<Option<(Uptime, Timestamp)>>,
+    pub(super) clock: DatabaseClock,
 }
 
 /// The right to add to one chain.
@@ -104,7 +104,7 @@ impl Chains {
             free: Mutex::default(),
             ended: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
-            clock: Mutex::default(),
+            clock: DatabaseClock::default(),
         }
     }
 
@@ -118,7 +118,7 @@ impl Chains {
             .await
             .map_err(|_| storage::Error::Unavailable("no record could be begun in time".into()))?
             .map_err(|_| storage::Error::Unavailable("the record is closed".into()))?;
-        let now = self.now(db).await?;
+        let now = self.clock.now(db).await?;
         let today = day_of(now);
         let chain = match self.take_free(today) {
             Some(chain) => chain,
@@ -132,22 +132,6 @@ impl Chains {
             signed_at: now,
             _permit: permit,
         })
-    }
-
-    /// The time by the database's clock, as exactly as the database keeps times.
-    pub(super) async fn now(&self, db: &Db) -> Result<Timestamp, storage::Error> {
-        let heard = *lock(&self.clock);
-        match heard {
-            Some((then, time)) => Ok(to_the_microsecond(time + then.until(Uptime::now()))),
-            None => Box::pin(self.hear_clock(db)).await,
-        }
-    }
-
-    /// Asks the database for the time.
-    pub(super) async fn hear_clock(&self, db: &Db) -> Result<Timestamp, storage::Error> {
-        let time = store::now(db).await?;
-        *lock(&self.clock) = Some((Uptime::now(), time));
-        Ok(time)
     }
 
     fn take_free(&self, today: i32) -> Option<Chain> {
@@ -415,7 +399,7 @@ impl Record {
     }
 }
 
-fn to_the_microsecond(at: Timestamp) -> Timestamp {
+pub(super) fn to_the_microsecond(at: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
 }
 

@@ -11,6 +11,7 @@
 
 mod api;
 mod chain;
+mod clock;
 mod count;
 mod cursor;
 mod deleted;
@@ -106,7 +107,7 @@ impl Audit {
 
     /// The time by the database's clock, without asking it each time.
     pub async fn now(&self) -> Result<jiff::Timestamp, storage::Error> {
-        self.pens.chains.now(&self.pens.db).await
+        self.pens.chains.clock.now(&self.pens.db).await
     }
 
     /// Records reads. Returns when they are durable if one of them revealed something, and at once
@@ -168,7 +169,7 @@ impl Audit {
 
     /// Writes down how far the chains of this node reach, and listens to the database's clock.
     pub async fn tend(&self) -> Result<(), storage::Error> {
-        self.pens.chains.hear_clock(&self.pens.db).await?;
+        self.pens.chains.clock.hear(&self.pens.db).await?;
         self.pens
             .chains
             .write_heads(&self.pens.db, &self.pens.key, false)

@@ -15,7 +15,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 pub async fn retain(vault: &Vault, shown: Duration) -> Result<usize, storage::Error> {
     let kept_days = u32::try_from(vault.config.audit.keep_days).unwrap_or(u32::MAX);
     let keep = shown.max(DAY * kept_days);
-    let now = vault.audit.pens.chains.hear_clock(&vault.db).await?;
+    let now = vault.audit.pens.chains.clock.hear(&vault.db).await?;
     // The day in which the oldest record lies that is to be kept.
     let oldest = now.checked_sub(keep).map_or(0, day_of);
     let days = store::list_days(&vault.db).await?;

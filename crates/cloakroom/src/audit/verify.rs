@@ -137,7 +137,7 @@ pub async fn verify(
 
 /// The oldest day that no retention has removed.
 async fn oldest_kept_day(vault: &Vault) -> Result<i32, storage::Error> {
-    let now = vault.audit.pens.chains.hear_clock(&vault.db).await?;
+    let now = vault.audit.pens.chains.clock.hear(&vault.db).await?;
     let days = i32::try_from(vault.config.audit.keep_days).unwrap_or(i32::MAX);
     Ok(super::chain::day_of(now).saturating_sub(days))
 }

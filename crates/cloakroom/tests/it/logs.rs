@@ -7,7 +7,7 @@ use cloakroom::audit::{self, Anchor, EntityKind, Entry, Finding, Operation};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestDatabase, TestVault, everything, grants, rule};
+use crate::support::{Client, Tap, TestDatabase, TestVault, everything, grants, rule};
 
 fn note(value: &str) -> Value {
     json!({"type": "token", "data": value, "mask": "{{ data | reveal_last: 2 }}"})
@@ -34,6 +34,44 @@ fn told(listed: &[Value]) -> Vec<String> {
         )
     };
     listed.iter().map(words).collect()
+}
+
+/// Clients ask one node after the other, and what they did is told in that order.
+/// Covers 19.4.
+#[tokio::test]
+async fn what_nodes_record_one_after_the_other_is_told_in_that_order() {
+    let near = TestVault::start().await;
+    let tap = Tap::far(&near.database.url, Duration::from_millis(100)).await;
+    let through = tap.url.clone();
+    let far = near
+        .node_with(|config| {
+            config.database.url = Some(cloakroom::config::Secret::new(&through));
+            config.database.max_connections = 1;
+        })
+        .await;
+    let tenant = near.tenant().await;
+    let grants = everything(Transform::Reveal);
+    let holder = near.holder(&tenant, ApplicationKind::Private, grants).await;
+    let (near_client, far_client) = (
+        near.client_with(Some(&holder.key)),
+        far.client_with(Some(&holder.key)),
+    );
+    // Whatever is done only once is done, and a create is one trip to the database.
+    for client in [&near_client, &near_client, &far_client, &far_client] {
+        client.post("/tokens", note("warm")).await;
+    }
+
+    let first = near_client.post("/tokens", note("first")).await.id();
+    let second = far_client.post("/tokens", note("second")).await.id();
+
+    let logs = reader(&near, &tenant).await;
+    let listed = logs.get("/logs?entity_type=token&size=2").await;
+    let ids: Vec<&Value> = listed
+        .items()
+        .iter()
+        .map(|record| &record["entity_id"])
+        .collect();
+    assert_eq!(ids, [&json!(second), &json!(first)]);
 }
 
 /// Covers 3.30, 12.11, 19.1.

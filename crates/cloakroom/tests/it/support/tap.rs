@@ -1,8 +1,9 @@
-//! A listener between a vault and its database that counts how often the vault waits for it.
+//! A listener between a vault and its database that counts how often the vault waits for it, or makes it wait longer.
 
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -22,11 +23,16 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
+    pub(crate) async fn before(url: &str) -> Self {
+        Self::far(url, Duration::ZERO).await
+    }
+
+    /// What goes through it takes so long, each way.
     #[expect(
         clippy::disallowed_methods,
         reason = "the tap ends with the test that holds it"
     )]
-    pub(crate) async fn before(url: &str) -> Self {
+    pub(crate) async fn far(url: &str, delay: Duration) -> Self {
         let config = Config::from_str(url).unwrap();
         let Some(Host::Tcp(host)) = config.get_hosts().first().cloned() else {
             panic!("the database is not reached by TCP");
@@ -40,7 +46,7 @@ impl Tap {
             loop {
                 let (client, _) = listener.accept().await.unwrap();
                 let server = TcpStream::connect(server.clone()).await.unwrap();
-                tokio::spawn(pass(client, server, counter.clone()));
+                tokio::spawn(pass((client, server), delay, counter.clone()));
             }
         });
         Self {
@@ -69,13 +75,20 @@ impl Drop for Tap {
     clippy::disallowed_methods,
     reason = "it ends when one of the two ends does"
 )]
-async fn pass(client: TcpStream, server: TcpStream, trips: Arc<AtomicU64>) {
+async fn pass((client, server): (TcpStream, TcpStream), delay: Duration, trips: Arc<AtomicU64>) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
     let back = tokio::spawn(async move {
-        let _ended = tokio::io::copy(&mut from_server, &mut to_client).await;
+        let mut answer = vec![0; 65_536];
+        while let Ok(length @ 1..) = from_server.read(&mut answer).await {
+            tokio::time::sleep(delay).await;
+            if to_client.write_all(&answer[..length]).await.is_err() {
+                break;
+            }
+        }
     });
     let mut is_started = false;
+    let mut begins = true;
     loop {
         let mut message = Vec::new();
         if is_started {
@@ -83,8 +96,12 @@ async fn pass(client: TcpStream, server: TcpStream, trips: Arc<AtomicU64>) {
                 break;
             };
             message.push(kind);
+            if begins {
+                tokio::time::sleep(delay).await;
+            }
             // Sync and Query are what a client waits for.
-            if matches!(kind, b'S' | b'Q') {
+            begins = matches!(kind, b'S' | b'Q');
+            if begins {
                 trips.fetch_add(1, Ordering::SeqCst);
             }
         }
