@@ -15,7 +15,7 @@ use crate::vault::Vault;
 const API_KEY: HeaderName = HeaderName::from_static("bt-api-key");
 
 /// Where the key of a request may be looked up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Source {
     /// For everything that changes or tells what a tenant keeps.
     Primary,

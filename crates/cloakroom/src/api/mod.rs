@@ -29,6 +29,6 @@ pub use merge_patch::merge_patch;
 pub use numbered_page::{NumberedPage, NumberedPageBody, page_size};
 pub use object::Object;
 pub(crate) use object::optional_object;
-pub use path::{PathId, PathIds, encode_segment, route_of};
+pub use path::{PathId, PathIds, Route, encode_segment};
 pub use query::Query;
 pub use timestamp::{format_at_offset, format_utc};

@@ -1,8 +1,10 @@
 //! Ids in the path: decoded once, and encoded for addresses; and the route that a path meets.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, MatchedPath, Path};
+use axum::extract::{FromRequestParts, Path};
+use http::Extensions;
 use http::request::Parts;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -42,8 +44,14 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 pub fn encode_segment(id: &str) -> String {
     utf8_percent_encode(id, ENCODED).to_string()
 }
-/// The template of a route, without the path that the whole API is served under; empty for what meets none.
-pub fn route_of<'a>(prefix: &str, matched: Option<&'a MatchedPath>) -> &'a str {
-    let path = matched.map_or("", MatchedPath::as_str);
-    path.strip_prefix(prefix).unwrap_or(path)
+
+/// The template of the route that a request meets, such as `/tokens/{id}`. Found in the extensions of a request.
+#[derive(Clone, Debug)]
+pub struct Route(pub Arc<str>);
+
+impl Route {
+    /// The route of a request; empty for what meets none.
+    pub fn of(extensions: &Extensions) -> &str {
+        extensions.get().map_or("", |Self(template)| template)
+    }
 }

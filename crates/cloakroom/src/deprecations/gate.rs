@@ -8,7 +8,7 @@ use http::header::{HOST, LINK};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::{Deprecated, Deprecation};
-use crate::api::{BaseUrl, route_of};
+use crate::api::{BaseUrl, Route};
 use crate::caller::Caller;
 use crate::vault::Vault;
 
@@ -35,7 +35,8 @@ where
         caller.uses.note(Deprecated::LegacyRateLimits);
     }
     let http = &vault.config.http;
-    let told = operation(vault, &request).map(|operation| {
+    let route = Route::of(request.extensions());
+    let told = Deprecated::of_operation(request.method(), route).map(|operation| {
         caller.uses.note(operation);
         let (authority, host) = (request.uri().authority(), request.headers().get(HOST));
         (operation.row(), BaseUrl::of(http, authority, host))
@@ -48,12 +49,6 @@ where
         vault.deprecations.add(&caller, used.row());
     }
     response
-}
-
-/// The row of the operation that is asked for, if it is deprecated as a whole.
-fn operation(vault: &Vault, request: &Request) -> Option<Deprecated> {
-    let route = route_of(vault.config.http.prefix(), request.extensions().get());
-    Deprecated::of_operation(request.method(), route)
 }
 
 fn tell(row: &Deprecation, base_url: &str, headers: &mut HeaderMap) {

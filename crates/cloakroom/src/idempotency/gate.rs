@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use axum::extract::Request;
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cloakroom_crypto::random_bytes;
 use futures_util::FutureExt as _;
@@ -52,10 +51,17 @@ where
 }
 
 /// Has a request with a key done once. Asked again, it gets the same answer for a day.
-pub async fn answer_once(vault: &Vault, request: Request, next: Next) -> Response {
+pub async fn answer_once<F>(
+    vault: &Vault,
+    request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response
+where
+    F: Future<Output = Response>,
+{
     let asked = match asked(vault, &request) {
         Ok(Some(asked)) => asked,
-        Ok(None) => return next.run(request).await,
+        Ok(None) => return next(request).await,
         Err(error) => return error.into_response(),
     };
     // Boxed, because most requests have no such key.
@@ -194,14 +200,17 @@ fn still_running() -> ApiError {
         .retry_after(1)
 }
 
-async fn go_through(
+async fn go_through<F>(
     vault: &Vault,
-    (mut request, next): (Request, Next),
+    (mut request, next): (Request, impl FnOnce(Request) -> F),
     caller: Arc<Caller>,
     lease: &Lease,
-) -> Response {
+) -> Response
+where
+    F: Future<Output = Response>,
+{
     request.extensions_mut().insert(caller.clone());
-    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+    match AssertUnwindSafe(next(request)).catch_unwind().await {
         Ok(response) => settle(vault, &caller, lease, response).await,
         Err(panic) => {
             let place = (lease.tenant, &lease.scope);

@@ -10,7 +10,7 @@ use http::Method;
 use super::admit::{admit, refuse_known};
 use super::asked::{Asked, AskedKey};
 use super::verdict::Verdict;
-use crate::api::{ApiError, ClientAddr, route_of};
+use crate::api::{ApiError, ClientAddr, Route};
 use crate::caller::Caller;
 use crate::turnstile::Busy;
 use crate::vault::Vault;
@@ -34,11 +34,11 @@ where
     }
     let (method, route) = (
         request.method().clone(),
-        request.extensions().get().cloned(),
+        request.extensions().get::<Route>().cloned(),
     );
     let asked = Asked {
         method: method_text(&method),
-        route: route_of(vault.config.http.prefix(), route.as_ref()),
+        route: route.as_ref().map_or("", |Route(template)| template),
         address: address_of(&request),
         key: None,
         proxy: None,
@@ -111,7 +111,7 @@ where
     let verdict = {
         let asked = Asked {
             method: method_text(request.method()),
-            route: route_of(vault.config.http.prefix(), request.extensions().get()),
+            route: Route::of(request.extensions()),
             address: address_of(&request),
             key: key_of(&request),
             proxy: None,
@@ -141,7 +141,7 @@ where
     let Some(caller) = request.extensions().get::<Arc<Caller>>() else {
         return next(request).await;
     };
-    let route = route_of(vault.config.http.prefix(), request.extensions().get());
+    let route = Route::of(request.extensions());
     if waits_for_others(route) {
         return next(request).await;
     }

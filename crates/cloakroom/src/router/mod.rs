@@ -1,19 +1,27 @@
 //! Every route of the service, and the gates in front of them.
 
+mod map;
+
+use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use axum::Extension;
-use axum::extract::{FromRef as _, Request, State};
-use axum::http::{HeaderName, Method, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::body::{Body, HttpBody as _};
+use axum::extract::{FromRef as _, Request};
+use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
-use tower::ServiceBuilder;
+use hyper::body::Incoming;
+use tower::{Layer as _, Service, ServiceExt as _, service_fn};
 use tower_http::cors::{AllowHeaders, Any, CorsLayer};
-use tower_http::normalize_path::NormalizePathLayer;
+use tower_http::normalize_path::NormalizePath;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use self::map::{Entrance, Map, Met};
 use crate::access::gate::Source;
 use crate::api::{ApiError, BodyLimits, receive_body};
 use crate::openapi::DocumentText;
@@ -63,89 +71,155 @@ pub fn document_text() -> DocumentText {
     DocumentText::new(&document())
 }
 
-/// What every request passes first. A panic ends one request, and nothing else.
-async fn enter(State(vault): State<Vault>, request: Request, next: Next) -> Response {
-    let guard = rate_limits::gate::guard_addresses;
-    let entered = guard(&vault, request, |request| next.run(request));
-    let entered = AssertUnwindSafe(entered).catch_unwind().await;
-    entered.unwrap_or_else(|_| panic_answer())
+/// The API, ready to be served. `/tokens/` is `/tokens`.
+#[expect(
+    clippy::expect_used,
+    reason = "two handlers for one path are a mistake in the code, found by any test"
+)]
+pub fn api(vault: Vault) -> NormalizePath<Api> {
+    let (open, about_open) = open_routes().split_for_parts();
+    let (keyed, about_keyed) = keyed_routes().split_for_parts();
+    let (catalog, about_catalog) = catalog_routes().split_for_parts();
+    let map = Map::new(
+        vault.config.http.prefix(),
+        &[
+            (Entrance::Open, about_open),
+            (Entrance::Keyed(Source::Primary), about_keyed),
+            (Entrance::Keyed(Source::AnyServer), about_catalog),
+        ],
+    );
+    let handlers = open
+        .layer(Extension(document_text()))
+        .merge(keyed)
+        .merge(catalog)
+        .with_state(vault.clone());
+    let api = Api(Arc::new(Inner {
+        map: map.expect("each path stands in the map once"),
+        handlers,
+        cors: cors(),
+        recorder: telemetry::Recorder::default(),
+        vault,
+    }));
+    NormalizePath::trim_trailing_slash(api)
 }
 
-/// What a request with a key passes, from the outside in.
+/// Finds the route of a request, has it pass what stands in front of that, and calls its handler.
 ///
-/// One function rather than a layer each: a layer costs every request an allocation, a copy of all that
-/// lies inside of it, and a move of its whole future.
-async fn pass_gates(
-    State((vault, source)): State<(Vault, Source)>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let vault = &vault;
-    access::gate::require_key(vault, source, request, |request| {
-        deprecations::gate::tell_and_count(vault, request, |request| {
-            pass_open_gates(vault, request, next)
+/// All of this is one future rather than a layer for each gate: a layer costs every request an allocation, a
+/// copy of all that lies inside of it, and a move of its whole future.
+#[derive(Clone)]
+pub struct Api(Arc<Inner>);
+
+struct Inner {
+    vault: Vault,
+    map: Map,
+    handlers: axum::Router,
+    cors: CorsLayer,
+    recorder: telemetry::Recorder,
+}
+
+impl Service<http::Request<Incoming>> for Api {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Incoming>) -> Self::Future {
+        let api = Arc::clone(&self.0);
+        Box::pin(async move { Ok(api.answer(request.map(Body::new)).await) })
+    }
+}
+
+impl Inner {
+    async fn answer(&self, mut request: Request) -> Response {
+        let is_head = request.method() == Method::HEAD;
+        let met = self.map.find(&mut request);
+        if let Some(route) = met.route() {
+            request.extensions_mut().insert(route.clone());
+        }
+        let name = met.route().map(|route| Arc::clone(&route.0));
+        let enter = |request| self.tell_browsers(met, request);
+        let response = self.recorder.record(name, request, enter).await;
+        match is_head {
+            true => without_body(response),
+            false => response,
+        }
+    }
+
+    /// Browsers say which site they ask from, and are told that it may. Nobody else needs to know.
+    async fn tell_browsers(&self, met: Met<'_>, request: Request) -> Response {
+        if !request.headers().contains_key(header::ORIGIN) {
+            return self.enter(met, request).await;
+        }
+        let inside = service_fn(|request| self.enter(met, request).map(Ok::<_, Infallible>));
+        let Ok(response) = Box::pin(self.cors.layer(inside).oneshot(request)).await;
+        response
+    }
+
+    /// What every request passes first. A panic ends one request, and nothing else.
+    async fn enter(&self, met: Met<'_>, request: Request) -> Response {
+        let pass = |request| self.pass_gates(met, request);
+        let entered = rate_limits::gate::guard_addresses(&self.vault, request, pass);
+        let entered = AssertUnwindSafe(entered).catch_unwind().await;
+        entered.unwrap_or_else(|_| panic_answer())
+    }
+
+    /// What stands in front of the handler, from the outside in.
+    async fn pass_gates(&self, met: Met<'_>, request: Request) -> Response {
+        let vault = &self.vault;
+        match met {
+            Met::Nothing => ApiError::not_found("There is no such path.").into_response(),
+            Met::Path(_, allowed) => {
+                let allowed = [(header::ALLOW, allowed.clone())];
+                (allowed, ApiError::method_not_allowed()).into_response()
+            }
+            Met::Handler(_, Entrance::Open) => self.pass_open_gates(request).await,
+            Met::Handler(_, Entrance::Keyed(source)) => {
+                access::gate::require_key(vault, source, request, |request| {
+                    deprecations::gate::tell_and_count(vault, request, |request| {
+                        self.pass_open_gates(request)
+                    })
+                })
+                .await
+            }
+        }
+    }
+
+    /// The same for a request that needs no key.
+    async fn pass_open_gates(&self, request: Request) -> Response {
+        rate_limits::gate::count(&self.vault, request, async |request| {
+            let request = receive_body(BodyLimits::from_ref(&self.vault), request).await;
+            let (vault, handlers) = (self.vault.clone(), self.handlers.clone());
+            idempotency::carry_through(request, |request| run(vault, handlers, request)).await
         })
-    })
-    .await
-}
-
-/// The same for a request that needs no key.
-async fn pass_open(State(vault): State<Vault>, request: Request, next: Next) -> Response {
-    pass_open_gates(&vault, request, next).await
-}
-
-async fn pass_open_gates(vault: &Vault, request: Request, next: Next) -> Response {
-    rate_limits::gate::count(vault, request, async |request| {
-        let request = receive_body(BodyLimits::from_ref(vault), request).await;
-        let vault = vault.clone();
-        idempotency::carry_through(request, |request| run(vault, request, next)).await
-    })
-    .await
+        .await
+    }
 }
 
 /// What is taken for a request and given back. Without a caller there is nothing to take.
-async fn run(vault: Vault, request: Request, next: Next) -> Response {
+async fn run(vault: Vault, handlers: axum::Router, request: Request) -> Response {
     rate_limits::gate::take_turns(&vault, request, |request| {
-        idempotency::answer_once(&vault, request, next)
+        idempotency::answer_once(&vault, request, |request| call(handlers, request))
     })
     .await
 }
 
-/// The API, ready to be served.
-pub fn api(vault: Vault) -> axum::Router {
-    let gates = |source| from_fn_with_state((vault.clone(), source), pass_gates);
-    let open_gates = from_fn_with_state(vault.clone(), pass_open);
-    let enter = from_fn_with_state(vault.clone(), enter);
-    let keyed = keyed_routes().route_layer(gates(Source::Primary));
-    let catalog = catalog_routes().route_layer(gates(Source::AnyServer));
-    let (routes, _) = open_routes()
-        .route_layer(open_gates)
-        .merge(keyed)
-        .merge(catalog)
-        .split_for_parts();
-    let routes = routes
-        .fallback(async || ApiError::not_found("There is no such path."))
-        .method_not_allowed_fallback(async || ApiError::method_not_allowed())
-        .layer(Extension(document_text()))
-        .with_state(vault.clone());
-    let prefixed = match vault.config.http.prefix() {
-        "" => routes,
-        prefix => axum::Router::new()
-            .nest(prefix, routes)
-            .fallback(async || ApiError::not_found("There is no such path.")),
-    };
-    // The first is the outermost.
-    let around = ServiceBuilder::new()
-        .layer(telemetry::Record::default())
-        .layer(cors())
-        .layer(enter);
-    // Routing happens inside, after a trailing slash is gone: `/tokens/` is `/tokens`.
-    let normalized = ServiceBuilder::new()
-        .layer(NormalizePathLayer::trim_trailing_slash())
-        .service::<axum::Router>(prefixed.layer(around));
-    axum::Router::new().fallback_service(tower::service_fn(move |request: Request| {
-        tower::ServiceExt::oneshot(normalized.clone(), request)
-    }))
+async fn call(mut handlers: axum::Router, request: Request) -> Response {
+    let Ok(response) = handlers.call(request).await;
+    response
+}
+
+/// Who asks for the head alone learns how long the rest would be.
+fn without_body(response: Response) -> Response {
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact().filter(|length| *length > 0) {
+        let length = HeaderValue::from(length);
+        head.headers.entry(header::CONTENT_LENGTH).or_insert(length);
+    }
+    Response::from_parts(head, Body::empty())
 }
 
 /// The panic hook has logged where; the client learns only that something went wrong.

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::response::IntoResponse as _;
 use http::{HeaderMap, HeaderValue, Request, Response, header};
@@ -29,7 +28,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::{self, ServerConfig, crypto::aws_lc_rs, version};
-use tower::Service as _;
+use tower::Service;
 
 use self::strict_heads::StrictHeads;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -135,7 +134,7 @@ impl Server {
     }
 
     /// Serves `app` until `shutdown` ends, then lets running requests finish.
-    pub async fn run(self, app: Router, shutdown: impl Future<Output = ()>) {
+    pub async fn run(self, app: impl App, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
             local_addr,
@@ -205,16 +204,35 @@ struct Peer {
     certificates: PeerCertificates,
 }
 
+/// What answers requests.
+pub trait App:
+    Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<S> App for S where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
 /// What every connection passes.
-struct Door {
-    app: Router,
+struct Door<A> {
+    app: A,
     tls: Option<TlsAcceptor>,
     protocols: auto::Builder<TokioExecutor>,
     patience: Duration,
     trusted_proxies: Networks,
 }
 
-impl Door {
+impl<A: App> Door<A> {
     async fn open(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, watcher: Watcher) {
         // Answers are written whole; waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
@@ -281,7 +299,7 @@ impl Door {
 /// A proxy in front of us may disagree about where such a body ends; what follows on the same
 /// connection could then be somebody else's request.
 async fn answer(
-    mut app: Router,
+    mut app: impl App,
     mut request: Request<Incoming>,
     client: ClientAddr,
 ) -> Result<Response<Body>, Infallible> {

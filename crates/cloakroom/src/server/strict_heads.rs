@@ -151,15 +151,22 @@ impl Inspector {
 
     /// Takes bytes up to the end of a line, and acts on the line once it is whole.
     fn take_line(&mut self, bytes: &[u8]) -> usize {
-        let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
+        let Some(end) = memchr::memchr(b'\n', bytes) else {
             self.line.extend_from_slice(bytes);
             if self.line.len() > LINE_BYTES_MAX {
                 self.state = State::Refused;
             }
             return bytes.len();
         };
-        self.line.extend_from_slice(&bytes[..end]);
-        self.state = match self.line.strip_suffix(b"\r") {
+        // Most lines arrive in one piece, and are looked at where they are.
+        let line = match self.line.is_empty() {
+            true => &bytes[..end],
+            false => {
+                self.line.extend_from_slice(&bytes[..end]);
+                &self.line
+            }
+        };
+        self.state = match line.strip_suffix(b"\r") {
             Some(line) => self.head.add(line),
             None => State::Refused,
         };

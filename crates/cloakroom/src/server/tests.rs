@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use axum::Router;
 use axum::extract::Request;
 use axum::routing::any;
 use rcgen::{CertifiedKey, generate_simple_self_signed};

@@ -16,7 +16,7 @@ use tracing_subscriber::Layer as _;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use self::outlet::Outlet;
-pub use self::requests::{Actor, ErrorCode, Record, Recorded, TraceId};
+pub use self::requests::{Actor, ErrorCode, Recorder, TraceId, recorded};
 
 use crate::config::Config;
 

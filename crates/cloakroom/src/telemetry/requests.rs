@@ -1,19 +1,16 @@
 //! Every request: its trace id, its one line in the log, its metrics and its span.
 
-use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use axum::body::HttpBody as _;
-use axum::extract::{MatchedPath, Request};
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use opentelemetry::propagation::{Extractor, TextMapPropagator as _};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
-use tower::{Layer, Service};
 use tracing::{Instrument as _, Span, field};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use uuid::Uuid;
@@ -55,60 +52,53 @@ impl ErrorCode {
     pub const OUTCOME_UNKNOWN: Self = Self("outcome_unknown");
 }
 
-/// The layer that records requests.
-///
-/// It belongs outermost, and into `Router::layer`: only there the route of a request is known.
+/// Records requests. It belongs outermost.
 #[derive(Clone, Default)]
-pub struct Record(Arc<KnownMeters>);
+pub struct Recorder(Arc<KnownMeters>);
 
-impl<S> Layer<S> for Record {
-    type Service = Recorded<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        Recorded {
-            inner,
-            meters: self.0.clone(),
-        }
-    }
-}
-
-#[derive(Clone)]
-pub struct Recorded<S> {
-    inner: S,
-    meters: Arc<KnownMeters>,
-}
-
-impl<S> Service<Request> for Recorded<S>
-where
-    S: Service<Request, Response = Response, Error = Infallible>,
-    S::Future: Send + 'static,
-{
-    type Response = Response;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, mut request: Request) -> Self::Future {
+impl Recorder {
+    /// Has a request answered and recorded, by the template of its route if it meets one.
+    pub async fn record<F>(
+        &self,
+        route: Option<Arc<str>>,
+        mut request: Request,
+        next: impl FnOnce(Request) -> F,
+    ) -> Response
+    where
+        F: Future<Output = Response>,
+    {
         let (trace_id, header) = trace_id(request.headers());
-        let pending = Pending::new(&request, trace_id.clone(), self.meters.clone());
+        let pending = Pending::new(&request, route, trace_id.clone(), self.0.clone());
         let span = pending.span(request.headers());
         request.extensions_mut().insert(trace_id);
 
-        let answer = span.in_scope(|| self.inner.call(request));
-        let recorded = async move {
-            let mut response = answer.await?;
-            response.headers_mut().insert(TRACE_ID, header);
-            // Nothing is kept by anybody unless its room says so.
+        let recorded = async {
+            let mut response = next(request).await;
             let headers = response.headers_mut();
+            headers.insert(TRACE_ID, header);
+            // Nothing is kept by anybody unless its room says so.
             headers.entry(header::CACHE_CONTROL).or_insert(NO_STORE);
             pending.finish(&response, &Span::current());
-            Ok(response)
+            response
         };
-        Box::pin(recorded.instrument(span))
+        recorded.instrument(span).await
     }
+}
+
+/// Has all requests to a router recorded.
+pub fn recorded(router: Router) -> Router {
+    router.layer(from_fn_with_state(Recorder::default(), record_matched))
+}
+
+async fn record_matched(
+    State(recorder): State<Recorder>,
+    matched: Option<MatchedPath>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let route = matched.map(|matched| matched.as_str().into());
+    let next = |request| next.run(request);
+    recorder.record(route, request, next).await
 }
 
 /// Takes the caller's id if it is printable and short, else makes one.
@@ -156,7 +146,7 @@ macro_rules! write_line {
 struct Pending {
     begun: Instant,
     method: &'static str,
-    route: Option<MatchedPath>,
+    route: Option<Arc<str>>,
     trace_id: TraceId,
     request_bytes: Option<u64>,
     is_recorded: bool,
@@ -164,11 +154,16 @@ struct Pending {
 }
 
 impl Pending {
-    fn new(request: &Request, trace_id: TraceId, meters: Arc<KnownMeters>) -> Self {
+    fn new(
+        request: &Request,
+        route: Option<Arc<str>>,
+        trace_id: TraceId,
+        meters: Arc<KnownMeters>,
+    ) -> Self {
         Self {
             begun: Instant::now(),
             method: method_label(request.method()),
-            route: request.extensions().get::<MatchedPath>().cloned(),
+            route,
             trace_id,
             request_bytes: request.body().size_hint().exact(),
             is_recorded: false,
@@ -178,7 +173,7 @@ impl Pending {
 
     /// The template of the route. The path itself may hold anything, so it is never recorded.
     fn route(&self) -> &str {
-        self.route.as_ref().map_or("unmatched", MatchedPath::as_str)
+        self.route.as_deref().unwrap_or("unmatched")
     }
 
     /// A span for the collector. Without one this costs nothing.

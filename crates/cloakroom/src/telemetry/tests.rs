@@ -260,12 +260,12 @@ fn router() -> Router {
             .to_owned();
         [("x-seen", id)]
     };
-    Router::new()
+    let router = Router::new()
         .route("/tokens/{id}", any(made))
         .route("/echo", any(echo))
         .route("/broken", any(async || StatusCode::SERVICE_UNAVAILABLE))
-        .route("/forever", any(async || std::future::pending::<()>().await))
-        .layer(Record::default())
+        .route("/forever", any(async || std::future::pending::<()>().await));
+    recorded(router)
 }
 
 fn ask(method: Method, path: &str) -> http::request::Builder {

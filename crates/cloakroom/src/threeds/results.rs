@@ -27,10 +27,8 @@ const BODY_TIME: Duration = Duration::from_secs(3);
     reason = "directory servers speak the card networks' protocol, which is no part of the API"
 )]
 pub fn router(vault: Vault) -> Router {
-    Router::new()
-        .route("/3ds/rreq", post(tell_result))
-        .with_state(vault)
-        .layer(telemetry::Record::default())
+    let router = Router::new().route("/3ds/rreq", post(tell_result));
+    telemetry::recorded(router.with_state(vault))
 }
 
 async fn tell_result(

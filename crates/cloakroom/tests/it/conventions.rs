@@ -20,7 +20,7 @@ async fn failures_are_problems_with_all_members() {
 
     assert_eq!(unknown_path.status, StatusCode::NOT_FOUND);
     assert_eq!(wrong_method.status, StatusCode::METHOD_NOT_ALLOWED);
-    assert_eq!(wrong_method.header("allow"), "POST,GET,HEAD");
+    assert_eq!(wrong_method.header("allow"), "GET,HEAD,POST");
     assert_eq!(invalid.status, StatusCode::BAD_REQUEST);
     insta::assert_snapshot!(invalid.told(&[]), @r#"
     {
@@ -262,7 +262,16 @@ async fn browsers_on_any_site_may_ask() {
         .request(Method::GET, "/ping")
         .header("origin", "https://shop.example");
     let answer = client.send(request).await;
+    let elsewhere = client.get("/ping").await;
+    let bare = client.send(client.request(Method::OPTIONS, "/ping")).await;
 
+    // Whoever is no browser learns nothing about sites.
+    assert!(
+        !elsewhere
+            .headers
+            .contains_key("access-control-allow-origin")
+    );
+    assert_eq!(bare.status, StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(preflight.status, StatusCode::OK);
     assert_eq!(preflight.header("access-control-allow-origin"), "*");
     let allowed = preflight.header("access-control-allow-headers").to_owned();
