@@ -74,6 +74,7 @@ impl Chain {
 pub(super) struct Chains {
     node: Uuid,
     permits: Semaphore,
+    permits_max: u32,
     patience: Duration,
     /// Chains that nobody writes to at the moment.
     free: Mutex<Vec<Chain>>,
@@ -100,6 +101,7 @@ impl Chains {
         Self {
             node: ids::new_uuid(),
             permits: Semaphore::new(permits),
+            permits_max: u32::try_from(permits).unwrap_or(u32::MAX),
             patience,
             free: Mutex::default(),
             ended: Mutex::default(),
@@ -211,8 +213,10 @@ impl Chains {
         Ok(())
     }
 
-    /// Ends every chain that nobody writes to, so that `verify` knows their last records.
+    /// Ends every chain, so that `verify` knows their last records. Whoever still writes is waited for.
     pub(super) async fn close(&self, db: &Db, key: &AuditKey) -> Result<(), storage::Error> {
+        let _nobody_writes =
+            timeout(self.patience, self.permits.acquire_many(self.permits_max)).await;
         let free = std::mem::take(&mut *lock(&self.free));
         lock(&self.ended).extend(free.into_iter().map(|chain| (chain, true)));
         self.write_heads(db, key, true).await

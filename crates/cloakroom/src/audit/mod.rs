@@ -36,7 +36,7 @@ pub(crate) use self::deleted::list_deleted;
 pub(crate) use self::entry::told_again;
 pub use self::entry::{ActorKind, EntityKind, Entry, Operation, Outcome};
 pub use self::recorded::{Recorded, begin};
-use self::recorder::{QUEUE, Waiting};
+use self::recorder::{Awaited, QUEUE, Recording, Waiting};
 pub use self::retain::retain;
 pub(crate) use self::store::{STATEMENTS, logged};
 pub use self::verify::{Anchor, Finding, Verified, verify};
@@ -68,6 +68,7 @@ impl Pens {
 /// A node's part in the record.
 pub struct Audit {
     pens: Pens,
+    awaited: Awaited,
     queue: mpsc::Sender<Waiting>,
     records_reads: bool,
     _writer: JoinSet<()>,
@@ -88,6 +89,7 @@ impl Audit {
         let mut writer = JoinSet::new();
         writer.spawn(recorder::run(pens.clone(), waiting));
         Self {
+            awaited: Recording::in_convoy(&pens, &config.database),
             pens,
             queue,
             records_reads: config.audit.record_reads,
@@ -124,7 +126,15 @@ impl Audit {
         if !self.records_reads || entries.is_empty() {
             return Ok(());
         }
-        self.enqueue(entries).await
+        let count = entries.len();
+        match self.awaited.join(entries).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Unrecorded),
+            Err(_) => {
+                recorder::tell_kind("no_record_begun_in_time", count);
+                Err(Unrecorded)
+            }
+        }
     }
 
     /// Records that an answer is given again, with all that it shows.
@@ -142,25 +152,15 @@ impl Audit {
         for entry in &mut entries {
             entry.at = at;
         }
-        let waiting = Waiting {
-            entries,
-            waiter: None,
-        };
-        self.queue.send(waiting).await.map_err(|_| Unrecorded)
+        let notes = Waiting::Notes(entries);
+        self.queue.send(notes).await.map_err(|_| Unrecorded)
     }
 
     /// Returns when everything noted so far is durable, or cannot be made so.
     pub async fn flush(&self) -> Result<(), Unrecorded> {
-        self.enqueue(Vec::new()).await
-    }
-
-    async fn enqueue(&self, entries: Vec<Entry>) -> Result<(), Unrecorded> {
         let (waiter, recorded) = oneshot::channel();
-        let waiting = Waiting {
-            entries,
-            waiter: Some(waiter),
-        };
-        self.queue.send(waiting).await.map_err(|_| Unrecorded)?;
+        let flush = Waiting::Flush(waiter);
+        self.queue.send(flush).await.map_err(|_| Unrecorded)?;
         match recorded.await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Unrecorded),

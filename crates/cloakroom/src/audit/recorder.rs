@@ -1,7 +1,7 @@
-//! The writer of what was read: many records in one commit.
+//! The writers of what was read: many records in one commit.
 //!
-//! What arrives while a commit is on its way goes into the next one, so an idle node records what
-//! somebody waits for at once, and a busy one by the hundred.
+//! What somebody waits for is recorded at once on an idle node, and together with others on a busy one. What nobody
+//! waits for stays for a moment, so that a commit carries much of it.
 
 use std::time::Duration;
 
@@ -10,11 +10,15 @@ use tokio::time::{Instant, timeout_at};
 
 use super::entry::Entry;
 use super::{Pens, store};
+use crate::config::Database;
+use crate::convoy::{Convoy, Load, Size};
 use crate::storage;
 
 /// Records in one commit, unless a single reader brings more. Signing a thousand would hold up requests for
 /// tens of milliseconds.
 const BATCH: usize = 200;
+/// What a record takes up at most, more or less.
+const RECORD_BYTES: usize = 300;
 /// Readers that may have something waiting; beyond it, they wait as well.
 pub(super) const QUEUE: usize = 10_000;
 /// How long notes may wait for others. Well below the second within which they are recorded.
@@ -22,37 +26,72 @@ const GATHER: Duration = Duration::from_millis(250);
 /// Between attempts when records cannot be kept.
 const PAUSE: Duration = Duration::from_millis(200);
 
-type Waiter = oneshot::Sender<Result<(), storage::Error>>;
+type Written = Result<(), storage::Error>;
 
-/// Something to be recorded, and whoever lets no answer leave before it is.
-pub(super) struct Waiting {
-    pub entries: Vec<Entry>,
-    pub waiter: Option<Waiter>,
+/// Records that no answer leaves before.
+pub(super) type Awaited = Convoy<Recording>;
+
+/// Writes records, all of them or none.
+pub(super) struct Recording {
+    pens: Pens,
+}
+
+impl Recording {
+    pub(super) fn in_convoy(pens: &Pens, settings: &Database) -> Awaited {
+        // One trip at a time: a disk takes one commit after the other, and two trips would share it half as often.
+        let size = Size {
+            lanes: 1,
+            bytes: BATCH * RECORD_BYTES,
+            ..Size::of_statements(settings.max_connections, settings.acquire_timeout)
+        };
+        Convoy::new(Self { pens: pens.clone() }, size)
+    }
+}
+
+impl Load for Recording {
+    type Item = Vec<Entry>;
+    type Answer = Written;
+
+    const NAME: &'static str = "records";
+    /// A client that leaves before its answer must not end a chain: the next writer would have to begin another.
+    const ARRIVES: bool = true;
+
+    async fn carry(&self, items: Vec<Vec<Entry>>) -> Vec<Written> {
+        let readers = items.len();
+        let entries: Vec<Entry> = items.into_iter().flatten().collect();
+        let written = write(&self.pens, &entries).await;
+        if let Err(error) = &written {
+            tell(error, entries.len());
+        }
+        vec![written; readers]
+    }
+
+    fn bytes(entries: &Vec<Entry>) -> usize {
+        entries.len() * RECORD_BYTES
+    }
+}
+
+/// Something for the writer of notes.
+pub(super) enum Waiting {
+    Notes(Vec<Entry>),
+    /// Somebody who waits until all before is durable, or cannot be made so.
+    Flush(oneshot::Sender<Written>),
 }
 
 /// What goes into one commit.
 #[derive(Default)]
 struct Batch {
-    /// Entries that someone waits for. They are refused together if they cannot be kept.
-    awaited: Vec<Entry>,
-    waiters: Vec<Waiter>,
-    /// Entries that nobody waits for. They stay until they are kept.
+    /// They stay until they are kept.
     notes: Vec<Entry>,
+    waiters: Vec<oneshot::Sender<Written>>,
 }
 
 impl Batch {
     fn add(&mut self, waiting: Waiting) {
-        match waiting.waiter {
-            Some(waiter) => {
-                self.awaited.extend(waiting.entries);
-                self.waiters.push(waiter);
-            }
-            None => self.notes.extend(waiting.entries),
+        match waiting {
+            Waiting::Notes(entries) => self.notes.extend(entries),
+            Waiting::Flush(waiter) => self.waiters.push(waiter),
         }
-    }
-
-    fn len(&self) -> usize {
-        self.awaited.len() + self.notes.len()
     }
 
     /// Takes what is waiting; waits for something only if there is nothing to do. False at the end.
@@ -64,7 +103,7 @@ impl Batch {
             self.add(first);
         }
         self.gather(queue).await;
-        while self.len() < BATCH
+        while self.notes.len() < BATCH
             && let Ok(waiting) = queue.try_recv()
         {
             self.add(waiting);
@@ -72,11 +111,11 @@ impl Batch {
         true
     }
 
-    /// Notes that nobody waits for stay for a moment: a commit for each would cost more than the reads.
+    /// Notes stay for a moment: a commit for each would cost more than the reads.
     async fn gather(&mut self, queue: &mut mpsc::Receiver<Waiting>) {
         let end = Instant::now() + GATHER;
         while self.waiters.is_empty()
-            && self.len() < BATCH
+            && self.notes.len() < BATCH
             && let Ok(Some(waiting)) = timeout_at(end, queue.recv()).await
         {
             self.add(waiting);
@@ -84,15 +123,13 @@ impl Batch {
     }
 }
 
-/// Writes until nobody can send any more.
+/// Writes notes until nobody can send any more.
 pub(super) async fn run(pens: Pens, mut queue: mpsc::Receiver<Waiting>) {
     let mut batch = Batch::default();
     while batch.fill(&mut queue).await {
-        let entries: Vec<Entry> = batch.awaited.iter().chain(&batch.notes).cloned().collect();
-        let written = write(&pens, &entries).await;
-        batch.awaited.clear();
+        let written = write(&pens, &batch.notes).await;
         for waiter in batch.waiters.drain(..) {
-            // Whoever no longer waits has given up the answer.
+            // Whoever no longer waits does not need to know.
             let _ = waiter.send(written.clone());
         }
         match written {
@@ -109,7 +146,7 @@ pub(super) async fn run(pens: Pens, mut queue: mpsc::Receiver<Waiting>) {
     }
 }
 
-async fn write(pens: &Pens, entries: &[Entry]) -> Result<(), storage::Error> {
+async fn write(pens: &Pens, entries: &[Entry]) -> Written {
     if entries.is_empty() {
         return Ok(());
     }
@@ -144,9 +181,14 @@ async fn write_one_by_one(pens: &Pens, notes: &mut Vec<Entry>) {
 }
 
 fn tell(error: &storage::Error, waiting: usize) {
+    tell_kind(error.kind(), waiting);
+}
+
+/// Says that what was read is not recorded, and why.
+pub(super) fn tell_kind(kind: &str, waiting: usize) {
     metrics::counter!("audit_failures_total").increment(1);
     tracing::error!(
-        error.kind = error.kind(),
+        error.kind = kind,
         waiting,
         "what was read cannot be recorded; nothing is revealed until it can"
     );

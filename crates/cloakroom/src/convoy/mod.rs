@@ -32,6 +32,9 @@ pub trait Load: Send + Sync + 'static {
     /// What it is called in metrics.
     const NAME: &'static str;
 
+    /// Whether what has departed arrives even if nobody waits for it any more: then nobody travels alone.
+    const ARRIVES: bool = false;
+
     /// Carries everything, and answers each in the order that they came in.
     fn carry(&self, items: Vec<Self::Item>) -> impl Future<Output = Vec<Self::Answer>> + Send;
 
@@ -59,6 +62,20 @@ pub struct Size {
 }
 
 impl Size {
+    /// Statements: while the engine works on one trip, the node fills and empties the other. Slow ones may have all
+    /// other connections.
+    pub fn of_statements(connections: usize, patience: Duration) -> Self {
+        const LANES: usize = 2;
+        Self {
+            lanes: LANES,
+            slow: connections.saturating_sub(LANES),
+            seats: 128,
+            bytes: 2 * 1024 * 1024,
+            waiting: 10_000,
+            patience,
+        }
+    }
+
     /// Questions to Redis, which answers them one after the other: two under way keep it busy.
     pub fn of_questions(seats: usize, patience: Duration) -> Self {
         Self {
@@ -121,7 +138,7 @@ impl<L: Load> Convoy<L> {
 
     /// Has an item carried, alone or together with others.
     pub async fn join(&self, item: L::Item) -> Result<L::Answer, Stranded> {
-        match self.0.enter(item)? {
+        match Station::enter(&self.0, item)? {
             Entered::Alone(item) => Box::pin(travel_alone(&self.0, item)).await,
             Entered::Waiting(arrival) => arrival.await.unwrap_or(Err(Stranded::Lost)),
         }
@@ -219,13 +236,15 @@ fn depart<L: Load>(station: Arc<Station<L>>) {
 impl<L: Load> Station<L> {
     /// Takes a lane if there is one, and else a place in the queue. Nobody waits while a lane is free:
     /// it goes from trip to trip until the queue is empty.
-    fn enter(&self, item: L::Item) -> Result<Entered<L>, Stranded> {
+    fn enter(self: &Arc<Self>, item: L::Item) -> Result<Entered<L>, Stranded> {
         let mut state = self.lock();
-        if state.under_way < self.size.lanes {
+        let has_lane = state.under_way < self.size.lanes;
+        if has_lane {
             state.under_way += 1;
-            return Ok(Entered::Alone(item));
-        }
-        if state.queue.len() >= self.size.waiting {
+            if !L::ARRIVES {
+                return Ok(Entered::Alone(item));
+            }
+        } else if state.queue.len() >= self.size.waiting {
             return Err(Stranded::Behind);
         }
         let (answer, arrival) = oneshot::channel();
@@ -234,6 +253,10 @@ impl<L: Load> Station<L> {
             since: Instant::now(),
             answer,
         });
+        drop(state);
+        if has_lane {
+            depart(self.clone());
+        }
         Ok(Entered::Waiting(arrival))
     }
 
@@ -285,7 +308,7 @@ impl<L: Load> Station<L> {
         // Whoever travelled learns of a panic by the answer that does not come; the others go on.
         let trip = AssertUnwindSafe(self.load.carry(items)).catch_unwind();
         // What nobody waits for any more ends, as it does for one who travels alone.
-        let have_left = || answers.iter().all(oneshot::Sender::is_closed);
+        let have_left = || !L::ARRIVES && answers.iter().all(oneshot::Sender::is_closed);
         if let Some(Ok(outcomes)) = run(trip, place, have_left).await {
             for (answer, outcome) in answers.into_iter().zip(outcomes) {
                 // Whoever is gone has given up the answer.
@@ -465,6 +488,48 @@ mod tests {
         assert_eq!((state.under_way, state.slow), (0, 0));
         drop(state);
         assert_eq!(scene.trips(), [vec![1]]);
+    }
+
+    /// The same, whoever leaves.
+    struct Arriving(Doubling);
+
+    impl Load for Arriving {
+        type Item = u32;
+        type Answer = u32;
+
+        const NAME: &'static str = "arriving";
+        const ARRIVES: bool = true;
+
+        async fn carry(&self, items: Vec<u32>) -> Vec<u32> {
+            self.0.carry(items).await
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_to_arrive_does_so_without_anybody_waiting() {
+        let scene = Scene::new(SIZE);
+        let load = Arriving(Doubling {
+            trips: scene.trips.clone(),
+            departures: scene.departures.clone(),
+        });
+        let convoy = Arc::new(Convoy::new(load, SIZE));
+        let mut leaving = JoinSet::new();
+        for number in [1, 2, 3] {
+            let convoy = convoy.clone();
+            leaving.spawn(async move { convoy.join(number).await });
+            settle().await;
+        }
+        leaving.shutdown().await;
+        tokio::time::sleep(SLOW * 3).await;
+        scene.departures.add_permits(100);
+        settle().await;
+
+        // The others had not departed.
+        assert_eq!(scene.trips(), [vec![1]]);
+        assert_eq!(convoy.join(4).await, Ok(8));
+        settle().await;
+        let state = convoy.0.lock();
+        assert_eq!((state.under_way, state.slow), (0, 0));
     }
 
     #[tokio::test]

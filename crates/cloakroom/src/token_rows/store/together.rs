@@ -291,17 +291,6 @@ pub(super) fn behind() -> Error {
     Error::Unavailable("no statement could be begun in time".into())
 }
 
-/// Trips at a time: while the engine works on one, the node fills and empties the other.
-const LANES: usize = 2;
-
-/// Slow trips may have all other connections.
 fn size(settings: &Database) -> Size {
-    Size {
-        lanes: LANES,
-        slow: settings.max_connections.saturating_sub(LANES),
-        seats: 128,
-        bytes: 2 * 1024 * 1024,
-        waiting: 10_000,
-        patience: settings.acquire_timeout,
-    }
+    Size::of_statements(settings.max_connections, settings.acquire_timeout)
 }
