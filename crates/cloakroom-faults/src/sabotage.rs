@@ -15,6 +15,14 @@ use crate::clients::tally::Rule;
 use crate::cluster::{Cluster, STANDBY_PORT};
 use crate::ledger::{State, data};
 
+/// Puts back every intent that is taken away, and stops doing so.
+const KEEP_INTENTS: &str = "
+    create function keep_intent() returns trigger language plpgsql security definer as
+    $$ begin insert into token_intent select old.*; return null; end $$;
+    create trigger keep_intents after delete on token_intent
+    for each row execute function keep_intent()";
+const FORGET_INTENTS: &str = "drop function keep_intent() cascade";
+
 /// Where nobody listens.
 const NOBODYS_PORT: u16 = 5999;
 
@@ -34,6 +42,7 @@ pub(crate) enum Sabotage {
     AsyncCommit,
     StandbyUnknown,
     ErasuresForgotten,
+    IntentsKept,
 }
 
 /// What is done wrong, during which fault, and which rule must notice.
@@ -90,6 +99,12 @@ pub(crate) const SABOTAGES: &[Row] = &[
         Sabotage::RecordRemoved,
         "calm",
         Rule::Unrecorded,
+    ),
+    row(
+        ("intents-kept", "an intent that was used is put back by SQL"),
+        Sabotage::IntentsKept,
+        "calm",
+        Rule::Doubled,
     ),
     row(
         (
@@ -200,16 +215,20 @@ impl Sabotage {
 
     /// Sets the cluster up wrongly, before there is any load.
     pub(crate) async fn prepare(self, cluster: &Cluster) -> Result<()> {
-        if self == Self::StandbyUnknown {
-            return route_to_standby(cluster, NOBODYS_PORT).await;
+        match self {
+            Self::StandbyUnknown => return route_to_standby(cluster, NOBODYS_PORT).await,
+            Self::IntentsKept => return change_schema(cluster, KEEP_INTENTS).await,
+            _ => {}
         }
         self.configure(cluster, self.settings().0, self != Self::AsyncCommit)
             .await
     }
 
     pub(crate) async fn undo(self, cluster: &Cluster) -> Result<()> {
-        if self == Self::StandbyUnknown {
-            return route_to_standby(cluster, STANDBY_PORT).await;
+        match self {
+            Self::StandbyUnknown => return route_to_standby(cluster, STANDBY_PORT).await,
+            Self::IntentsKept => return change_schema(cluster, FORGET_INTENTS).await,
+            _ => {}
         }
         self.configure(cluster, self.settings().1, true).await
     }
@@ -266,6 +285,12 @@ impl Sabotage {
         }
         Ok(())
     }
+}
+
+async fn change_schema(cluster: &Cluster, statements: &str) -> Result<()> {
+    let primary = cluster.wait_for_primary().await?;
+    primary.sql("cloakroom", statements).await?;
+    Ok(())
 }
 
 /// Nodes read at their start where the standby is.

@@ -40,6 +40,21 @@ struct Write<'a> {
     persists: bool,
 }
 
+/// How a token comes to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It is asked for until it is there.
+    Persistent,
+    /// It is asked for once, and without a key.
+    Once,
+    /// From an intent, which gives one token and no more.
+    FromIntent,
+}
+
+fn first_data(number: usize) -> Value {
+    json!({"type": "token", "data": data(number, 0)})
+}
+
 pub(crate) fn container(part: u16, shard: usize) -> String {
     format!("/part-{part}/shard-{shard}/")
 }
@@ -50,20 +65,21 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Makes a token; most are asked for until they are there, one in ten once and without a key.
-    pub(crate) async fn create(&self, persists: bool) -> Option<usize> {
+    /// Makes a token, and says which number it has in the ledger.
+    pub(crate) async fn create(&self, way: Way) -> Option<usize> {
         let number = self.load.ledger.open(self.load.part);
-        let body = json!({
-            "type": "token",
-            "data": data(number, 0),
-            "containers": [container(self.load.part, number % SHARDS)],
-            "metadata": {"revision": "0"},
-        });
+        let mut body = match way {
+            Way::Persistent | Way::Once => first_data(number),
+            Way::FromIntent => json!({"token_intent_id": self.intend(number).await?}),
+        };
+        body["containers"] = json!([container(self.load.part, number % SHARDS)]);
+        body["metadata"] = json!({"revision": "0"});
         self.load.ledger.try_for(number, State::Present(0));
+        let persists = way != Way::Once;
         let write = Write {
             method: Method::POST,
             path: "/tokens",
-            body: Some(body),
+            body: Some(body.clone()),
             idempotency_key: persists.then(|| format!("create-{number}")),
             persists,
         };
@@ -83,12 +99,70 @@ impl Client {
             (201, Some(id)) => {
                 ledger.acknowledge(number, State::Present(0), Some(id));
                 self.load.tally.wrote();
+                if way == Way::FromIntent {
+                    self.use_again(number, body).await;
+                }
                 Some(number)
             }
             (status, _) => {
+                let rule = match (way, status) {
+                    (Way::FromIntent, 400) => Rule::Lost,
+                    _ => Rule::Wrong,
+                };
                 let what = format!("creating {number} was answered with {status}");
+                self.load.tally.violation(rule, what);
+                None
+            }
+        }
+    }
+
+    /// Makes an intent that a token is to come from.
+    async fn intend(&self, number: usize) -> Option<String> {
+        let write = Write {
+            method: Method::POST,
+            path: "/token-intents",
+            body: Some(first_data(number)),
+            idempotency_key: Some(format!("intend-{number}")),
+            persists: true,
+        };
+        let (Outcome::Done(answer) | Outcome::Refused(answer)) = self.write(write).await else {
+            return None;
+        };
+        let id = answer.body.get("id").and_then(Value::as_str);
+        match (answer.status, id) {
+            (201, Some(id)) => {
+                self.load.tally.wrote();
+                Some(id.to_owned())
+            }
+            (status, _) => {
+                let what = format!("the intent of {number} was answered with {status}");
                 self.load.tally.violation(Rule::Wrong, what);
                 None
+            }
+        }
+    }
+
+    /// Asks for another token of an intent that has given its one.
+    async fn use_again(&self, number: usize, body: Value) {
+        let load = &self.load;
+        load.tally.tried.fetch_add(1, Ordering::Relaxed);
+        let question = Question {
+            method: Method::POST,
+            path: "/tokens",
+            key: &load.keys.writing,
+            body: Some(body),
+            idempotency_key: None,
+            trace: None,
+        };
+        match load.ask(question).await {
+            Ok(answer) if answer.status == 400 => {}
+            Ok(answer) if answer.status == 201 => {
+                let what = format!("the intent of {number} gave a second token");
+                load.tally.violation(Rule::Doubled, what);
+            }
+            answered => {
+                load.tally.failed.fetch_add(1, Ordering::Relaxed);
+                load.expect_retriable(answered, "a used intent");
             }
         }
     }

@@ -13,7 +13,7 @@ use anyhow::Result;
 use tokio::task::JoinSet;
 
 use self::api::{Answer, Api, Question};
-use self::client::{Client, is_retriable};
+use self::client::{Client, Way, is_retriable};
 use self::pace::Pace;
 use self::tally::{Rule, Tally};
 use crate::cluster::vault::Keys;
@@ -139,7 +139,7 @@ impl Crowd {
     }
 }
 
-/// A client's day: mostly creates, some changes, reads and deletes.
+/// A client's day: mostly creates, one in ten of an intent, some changes, reads and deletes.
 async fn work(client: &Client, seed: u64) {
     let mut dice = Dice(seed + 1);
     let mut own: Vec<usize> = Vec::new();
@@ -161,7 +161,12 @@ async fn work(client: &Client, seed: u64) {
             (68..84, Some(chosen)) => client.read(own[chosen], false).await,
             (84..100, Some(chosen)) => client.read(own[chosen], true).await,
             _ => {
-                if let Some(number) = client.create(dice.roll(10) > 0).await {
+                let way = match dice.roll(10) {
+                    0 => Way::Once,
+                    1 => Way::FromIntent,
+                    _ => Way::Persistent,
+                };
+                if let Some(number) = client.create(way).await {
                     own.push(number);
                 }
             }
@@ -174,7 +179,7 @@ async fn work(client: &Client, seed: u64) {
 
 /// Asks at a steady pace and does not wait for answers, so that it notices when they come again.
 async fn probe(client: &Client) {
-    let Some(known) = client.create(true).await else {
+    let Some(known) = client.create(Way::Persistent).await else {
         return;
     };
     let mut tick = tokio::time::interval(PROBE_PAUSE);
@@ -187,7 +192,7 @@ async fn probe(client: &Client) {
         }
         let (writer, reader) = (client.clone(), client.clone());
         asked.spawn(async move {
-            writer.create(true).await;
+            writer.create(Way::Persistent).await;
         });
         asked.spawn(async move { reader.read(known, false).await });
         let looker = client.clone();

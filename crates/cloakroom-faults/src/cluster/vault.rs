@@ -47,16 +47,15 @@ impl Cluster {
             .vault(&["tenant", "create", "--name", "Faults", "--type", "test"])
             .await?;
         let tenant = named(&told, "tenant")?.to_owned();
-        let writing = "/ mask token:create,token:read,token:update,token:delete";
+        let tokens = "/ mask token:create,token:read,token:update,token:delete";
+        let writing = ["--permission", "token-intent:create", "--rule", tokens];
+        let catalog = ["--permission", "orchestration:connection_formulas"];
         Ok(Keys {
-            writing: self.key(&tenant, ["--rule", writing]).await?,
-            revealing: self.key(&tenant, ["--rule", "/ reveal token:read"]).await?,
-            catalog: self
-                .key(
-                    &tenant,
-                    ["--permission", "orchestration:connection_formulas"],
-                )
+            writing: self.key(&tenant, &writing).await?,
+            revealing: self
+                .key(&tenant, &["--rule", "/ reveal token:read"])
                 .await?,
+            catalog: self.key(&tenant, &catalog).await?,
         })
     }
 
@@ -84,13 +83,11 @@ impl Cluster {
     }
 
     /// The key of an application that may do this.
-    async fn key(&self, tenant: &str, granted: [&str; 2]) -> Result<String> {
-        let [how, what] = granted;
-        let told = self
-            .vault(&[
-                "app", "create", "--tenant", tenant, "--name", what, "--type", "private", how, what,
-            ])
-            .await?;
+    async fn key(&self, tenant: &str, granted: &[&str]) -> Result<String> {
+        let name = granted.join(" ");
+        let create = ["app", "create", "--tenant", tenant, "--name", &name];
+        let create = [&create[..], &["--type", "private"], granted].concat();
+        let told = self.vault(&create).await?;
         let app = named(&told, "application")?.to_owned();
         let told = self
             .vault(&["key", "create", "--tenant", tenant, "--app", &app])
