@@ -67,18 +67,7 @@ static STEPS: [Step; 15] = [
     task("scale", &["scale", "--tokens", "100000"]),
     task("growth", &["scale", "--grow", "0.1,0.3"]),
     // What the last three steps run, built at once.
-    cargo(
-        "release",
-        &[
-            "build",
-            "--release",
-            "--locked",
-            "--package=cloakroom-cli",
-            "--bin=cloakroom",
-            "--package=cloakroom-faults",
-            "--bin=cloakroom-faults",
-        ],
-    ),
+    cargo("release", workspace::RELEASE_BUILD),
     Step {
         name: "conformance",
         tool: Tool::Task,

@@ -35,12 +35,8 @@ const ETCD_CLIENT: &str = "/usr/lib/python3/dist-packages/etcd/__init__.py";
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     install_missing()?;
-    // Together: the features that both need are those of the vault alone, so nothing is built twice and the
-    // vault is the one that the short benchmark measures.
     let mut cargo = workspace::cargo();
-    cargo.args(["build", "--locked", "--profile=release"]);
-    cargo.args(["--package=cloakroom-cli", "--bin=cloakroom"]);
-    cargo.args(["--package=cloakroom-faults", "--bin=cloakroom-faults"]);
+    cargo.args(workspace::RELEASE_BUILD);
     process::run_well(cargo)?;
 
     let programs = workspace::release_folder();

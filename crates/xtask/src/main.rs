@@ -12,6 +12,7 @@ mod bench;
 mod check;
 mod conformance;
 mod deny;
+mod dist;
 mod engines;
 mod faults;
 mod fuzz;
@@ -57,6 +58,8 @@ enum Command {
     Conformance(conformance::Arguments),
     /// Measure the service against the bare engine
     Bench(bench::Arguments),
+    /// Build the program that ships, by what it was seen to do under load
+    Dist(dist::Arguments),
     /// Break a real cluster while clients ask, and count what was acknowledged and lost
     #[command(disable_help_flag = true)]
     Faults(faults::Arguments),
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Conformance(arguments) => conformance::run(arguments).map(|()| ExitCode::SUCCESS),
         Command::Bench(arguments) => bench::run(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Dist(arguments) => dist::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Faults(arguments) => faults::run(arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Scale(arguments) => scale::run(&arguments).map(|()| ExitCode::SUCCESS),

@@ -127,6 +127,40 @@ fn or<T: Clone>(given: &[T], usual: &[T]) -> Vec<T> {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<()> {
+    until_stopped(measure(&arguments))
+}
+
+/// Asks a node for all that is measured, and measures nothing: for whoever watches it.
+pub(crate) fn exercise(program: &Path, seconds: u32) -> Result<()> {
+    const ALL: [Operation; 4] = [
+        Operation::Create,
+        Operation::CreateOnce,
+        Operation::GetMasked,
+        Operation::GetRevealed,
+    ];
+    let plan = Plan {
+        warm_up_s: 0,
+        measured_s: seconds,
+        connections: vec![1, 64],
+        operations: ALL.to_vec(),
+        tokens: 10_000,
+    };
+    until_stopped(async {
+        programs::require(&[("wrk", "wrk")])?;
+        let stage = Stage::start(plan, program).await?;
+        for &connections in &stage.plan.connections {
+            for &operation in &stage.plan.operations {
+                stage::announce(operation.name(), connections, "node");
+                let outcome = stage.load.run(operation, connections, seconds).await?;
+                println!("{:>9.0}/s", outcome.requests_per_s());
+            }
+        }
+        stage.stop().await
+    })
+}
+
+/// Runs a task that a signal ends early.
+fn until_stopped(task: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -135,7 +169,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         // The losing future is dropped, and with it every process that it holds.
         tokio::select! {
-            result = measure(&arguments) => result,
+            result = task => result,
             _ = interrupt.recv() => bail!("interrupted"),
             _ = terminate.recv() => bail!("terminated"),
         }

@@ -64,8 +64,7 @@ impl Report {
 
     /// A line for each failure: the tables are long, and whoever reads their end looks for these.
     pub(super) fn failures(&self) -> impl Iterator<Item = String> {
-        let is_failure = |row: &&Row| row.result == Outcome::Failed;
-        self.rows.iter().filter(is_failure).map(|row| {
+        self.rows_of(Outcome::Failed).map(|row| {
             let why: Vec<&str> = row.why.split_whitespace().collect();
             let why: String = why.join(" ").chars().take(LONGEST_WHY).collect();
             format!("{}: {}, {}: {why}", row.sdk, row.method, row.tried)
@@ -73,8 +72,11 @@ impl Report {
     }
 
     fn count_of(&self, outcome: Outcome) -> usize {
-        let is_meant = |row: &&Row| row.result == outcome;
-        self.rows.iter().filter(is_meant).count()
+        self.rows_of(outcome).count()
+    }
+
+    fn rows_of(&self, outcome: Outcome) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| row.result == outcome)
     }
 }
 
