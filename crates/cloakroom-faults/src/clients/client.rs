@@ -32,6 +32,7 @@ enum Outcome {
 
 /// A request that changes something.
 struct Write<'a> {
+    key: &'a str,
     method: Method,
     path: &'a str,
     body: Option<Value>,
@@ -77,6 +78,7 @@ impl Client {
         self.load.ledger.try_for(number, State::Present(0));
         let persists = way != Way::Once;
         let write = Write {
+            key: &self.load.keys.writing,
             method: Method::POST,
             path: "/tokens",
             body: Some(body.clone()),
@@ -119,6 +121,7 @@ impl Client {
     /// Makes an intent that a token is to come from.
     async fn intend(&self, number: usize) -> Option<String> {
         let write = Write {
+            key: &self.load.keys.intending,
             method: Method::POST,
             path: "/token-intents",
             body: Some(first_data(number)),
@@ -176,6 +179,7 @@ impl Client {
         let next = revision + 1;
         self.load.ledger.try_for(number, State::Present(next));
         let write = Write {
+            key: &self.load.keys.writing,
             method: Method::PATCH,
             path: &format!("/tokens/{id}"),
             body: Some(json!({
@@ -204,6 +208,7 @@ impl Client {
         };
         self.load.ledger.try_for(number, State::Deleted);
         let write = Write {
+            key: &self.load.keys.writing,
             method: Method::DELETE,
             path: &format!("/tokens/{id}"),
             body: None,
@@ -322,7 +327,7 @@ impl Client {
             let question = Question {
                 method: write.method.clone(),
                 path: write.path,
-                key: &load.keys.writing,
+                key: write.key,
                 body: write.body.clone(),
                 idempotency_key: key,
                 trace: None,

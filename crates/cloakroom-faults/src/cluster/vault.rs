@@ -15,6 +15,8 @@ pub(crate) struct Keys {
     /// Creates, changes and deletes; sees data masked.
     pub(crate) writing: String,
     pub(crate) revealing: String,
+    /// Makes intents.
+    pub(crate) intending: String,
     /// Sees connection formulas, which are no tenant's own.
     pub(crate) catalog: String,
 }
@@ -48,14 +50,13 @@ impl Cluster {
             .await?;
         let tenant = named(&told, "tenant")?.to_owned();
         let tokens = "/ mask token:create,token:read,token:update,token:delete";
-        let writing = ["--permission", "token-intent:create", "--rule", tokens];
         let catalog = ["--permission", "orchestration:connection_formulas"];
+        let intending = ["--permission", "token-intent:create"];
         Ok(Keys {
-            writing: self.key(&tenant, &writing).await?,
-            revealing: self
-                .key(&tenant, &["--rule", "/ reveal token:read"])
-                .await?,
-            catalog: self.key(&tenant, &catalog).await?,
+            writing: self.key(&tenant, ["--rule", tokens]).await?,
+            revealing: self.key(&tenant, ["--rule", "/ reveal token:read"]).await?,
+            intending: self.key(&tenant, intending).await?,
+            catalog: self.key(&tenant, catalog).await?,
         })
     }
 
@@ -83,11 +84,13 @@ impl Cluster {
     }
 
     /// The key of an application that may do this.
-    async fn key(&self, tenant: &str, granted: &[&str]) -> Result<String> {
-        let name = granted.join(" ");
-        let create = ["app", "create", "--tenant", tenant, "--name", &name];
-        let create = [&create[..], &["--type", "private"], granted].concat();
-        let told = self.vault(&create).await?;
+    async fn key(&self, tenant: &str, granted: [&str; 2]) -> Result<String> {
+        let [how, what] = granted;
+        let told = self
+            .vault(&[
+                "app", "create", "--tenant", tenant, "--name", what, "--type", "private", how, what,
+            ])
+            .await?;
         let app = named(&told, "application")?.to_owned();
         let told = self
             .vault(&["key", "create", "--tenant", tenant, "--app", &app])

@@ -35,6 +35,9 @@ pub(crate) struct Arguments {
     /// Run the vault of the release profile, which answers sooner and takes longer to build
     #[arg(long)]
     release: bool,
+    /// Run this program instead of building one
+    #[arg(long, value_name = "FILE", conflicts_with = "release")]
+    binary: Option<PathBuf>,
     /// Let Schemathesis try for long, up to an hour
     #[arg(long)]
     long: bool,
@@ -65,7 +68,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     for sdk in &sdks {
         sdk.install(&folder)?;
     }
-    let program = build(arguments.release)?;
+    let program = match &arguments.binary {
+        Some(program) => std::path::absolute(program)?,
+        None => build(arguments.release)?,
+    };
 
     // Every suite, also after one that failed: the table is to be whole.
     let runs: Result<Vec<Run>> = sdks
