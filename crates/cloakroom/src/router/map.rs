@@ -224,6 +224,7 @@ mod tests {
             "/v1",
             "/v1?a=b",
             "/v1x/ping",
+            "/v1ping",
             "/v/ping",
             "/v1/v1/ping",
         ] {
