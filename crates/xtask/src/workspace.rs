@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use anyhow::{Result, ensure};
+
 /// The folder of the workspace's Cargo.toml.
 pub(crate) fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -17,17 +19,17 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// The vault and the crate that breaks clusters. Together: the features that both need are those of the vault alone,
-/// so nothing is built twice and the vault is the one that the short benchmark measures.
-pub(crate) const RELEASE_BUILD: &[&str] = &[
-    "build",
-    "--locked",
-    "--release",
-    "--package=cloakroom-cli",
-    "--bin=cloakroom",
-    "--package=cloakroom-faults",
-    "--bin=cloakroom-faults",
-];
+/// A program that `cargo build --workspace --all-targets` has made, for whoever must not build once more: a single
+/// package gets other features of its libraries, and all of them would be built again.
+pub(crate) fn built(name: &str) -> Result<PathBuf> {
+    let program = debug_folder().join(name);
+    ensure!(
+        program.is_file(),
+        "there is no {}: first run cargo build --workspace --all-targets",
+        program.display()
+    );
+    Ok(program)
+}
 
 /// Where cargo puts what it builds in the dev profile.
 pub(crate) fn debug_folder() -> PathBuf {

@@ -64,6 +64,9 @@ pub(crate) struct Arguments {
     /// The cargo profile of what is measured [default: dist; with --short, release]
     #[arg(long)]
     profile: Option<String>,
+    /// With --short: run what `cargo build --workspace --all-targets` has made
+    #[arg(long, requires = "short", conflicts_with_all = ["profile", "binary", "hello", "nodes"])]
+    built: bool,
     /// Measure this program instead of building a node
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,

@@ -23,6 +23,12 @@ impl Programs {
     /// What is not given is built, each by itself: built together, the node would get features of libraries that
     /// only the other one asks for.
     pub(super) async fn of(arguments: &Arguments) -> Result<Self> {
+        if arguments.built {
+            return Ok(Self {
+                node: workspace::built("cloakroom")?,
+                hello: Some(workspace::built("examples/hello")?),
+            });
+        }
         let usual = if arguments.short {
             PROFILE_SHORT
         } else {

@@ -32,12 +32,12 @@ pub(crate) struct Arguments {
     /// Run so many nodes behind HAProxy, which hands each request to the next one
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     nodes: u8,
-    /// Run the vault of the release profile, which answers sooner and takes longer to build
-    #[arg(long)]
-    release: bool,
     /// Run this program instead of building one
-    #[arg(long, value_name = "FILE", conflicts_with = "release")]
+    #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
+    /// Run what `cargo build --workspace --all-targets` has made
+    #[arg(long, conflicts_with = "binary")]
+    built: bool,
     /// Let Schemathesis try for long, up to an hour
     #[arg(long)]
     long: bool,
@@ -70,7 +70,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     }
     let program = match &arguments.binary {
         Some(program) => std::path::absolute(program)?,
-        None => build(arguments.release)?,
+        None if arguments.built => workspace::built("cloakroom")?,
+        None => build()?,
     };
 
     // Every suite, also after one that failed: the table is to be whole.
@@ -200,19 +201,12 @@ fn methods_file(sdk: Sdk, folder: &Path) -> PathBuf {
     folder.join(format!("{sdk}-methods.jsonl"))
 }
 
-fn build(is_release: bool) -> Result<PathBuf> {
+fn build() -> Result<PathBuf> {
     say("building cloakroom");
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--quiet", "--package", "cloakroom-cli", "--locked"]);
-    let folder = match is_release {
-        true => {
-            cargo.arg("--release");
-            workspace::release_folder()
-        }
-        false => workspace::debug_folder(),
-    };
     process::run_well(cargo)?;
-    Ok(folder.join("cloakroom"))
+    workspace::built("cloakroom")
 }
 
 /// What is installed and written for the suites, beside what cargo builds.

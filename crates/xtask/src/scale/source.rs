@@ -1,13 +1,14 @@
 //! The statements and migrations of the service, as the service itself tells them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::case::Case;
 use super::database::Database;
-use crate::workspace;
+use crate::{process, workspace};
 
 /// The rooms whose statements are tried.
 const ROOMS: [&str; 2] = ["token_queries::", "tokens::"];
@@ -24,15 +25,19 @@ impl Source {
     /// Asks the library's example of that name: this program does not depend on the service, so that
     /// it runs when the service does not build.
     pub(crate) fn ask() -> Result<Self> {
-        let output = workspace::cargo()
-            .args(["run", "--quiet", "--locked", "--package", "cloakroom"])
-            .args(["--example", "statements"])
-            .stderr(std::process::Stdio::inherit())
+        let mut cargo = workspace::cargo();
+        // With the features that the whole workspace gives its libraries, so that nothing is compiled twice.
+        cargo.args(["build", "--quiet", "--locked", "--workspace"]);
+        cargo.args(["--example", "statements"]);
+        process::run_well(cargo)?;
+        let program = workspace::built("examples/statements")?;
+        let output = Command::new(program)
+            .stderr(Stdio::inherit())
             .output()
-            .context("running cargo")?;
+            .context("asking for the statements")?;
         ensure!(
             output.status.success(),
-            "cargo ended with {}",
+            "the statements are not told: {}",
             output.status
         );
         Ok(serde_json::from_slice(&output.stdout)?)
