@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::checker::{self, Times};
 use crate::clients::Load;
 use crate::faults::Stage;
+use crate::ledger::Entry;
 use crate::sabotage::Sabotage;
 
 pub(in crate::faults) async fn strike(stage: &Stage, load: &Arc<Load>) -> Result<()> {
@@ -14,7 +15,7 @@ pub(in crate::faults) async fn strike(stage: &Stage, load: &Arc<Load>) -> Result
     let known = || load.ledger.entries().clone();
     let at_backup = known();
     let backup = cluster.back_up().await?;
-    stage.wait().await?;
+    wait_for_deletions(stage, load, &at_backup).await?;
     let before_erasures = known();
     let file = cluster.nodes[0].config_folder().join("erasures");
     let file = file.display().to_string();
@@ -32,4 +33,16 @@ pub(in crate::faults) async fn strike(stage: &Stage, load: &Arc<Load>) -> Result
     let api = load.api.at(&restored.api_url());
     checker::check_restored(load, &api, &times).await?;
     restored.remove().await
+}
+
+/// Waits as long as faults last, and longer where clients are too slow to delete anything of the backup by then.
+async fn wait_for_deletions(stage: &Stage, load: &Load, backup: &[Entry]) -> Result<()> {
+    const WAITS_MAX: usize = 20;
+    for _ in 0..WAITS_MAX {
+        stage.wait().await?;
+        if checker::deleted_since(load, backup, &load.ledger.entries()) > 0 {
+            return Ok(());
+        }
+    }
+    bail!("nothing was deleted after the backup")
 }
