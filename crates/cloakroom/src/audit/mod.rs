@@ -131,7 +131,7 @@ impl Audit {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(Unrecorded),
             Err(_) => {
-                recorder::tell_kind("no_record_begun_in_time", count);
+                recorder::tell("no_record_begun_in_time", count);
                 Err(Unrecorded)
             }
         }

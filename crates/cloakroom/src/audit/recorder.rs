@@ -61,7 +61,7 @@ impl Load for Recording {
         let entries: Vec<Entry> = items.into_iter().flatten().collect();
         let written = write(&self.pens, &entries).await;
         if let Err(error) = &written {
-            tell(error, entries.len());
+            tell(error.kind(), entries.len());
         }
         vec![written; readers]
     }
@@ -135,7 +135,7 @@ pub(super) async fn run(pens: Pens, mut queue: mpsc::Receiver<Waiting>) {
         match written {
             Ok(()) => batch.notes.clear(),
             Err(error) => {
-                tell(&error, batch.notes.len());
+                tell(error.kind(), batch.notes.len());
                 // One that the database will never take must not hold up the others.
                 if matches!(error, storage::Error::Refused { .. }) {
                     write_one_by_one(&pens, &mut batch.notes).await;
@@ -180,12 +180,8 @@ async fn write_one_by_one(pens: &Pens, notes: &mut Vec<Entry>) {
     *notes = left;
 }
 
-fn tell(error: &storage::Error, waiting: usize) {
-    tell_kind(error.kind(), waiting);
-}
-
 /// Says that what was read is not recorded, and why.
-pub(super) fn tell_kind(kind: &str, waiting: usize) {
+pub(super) fn tell(kind: &str, waiting: usize) {
     metrics::counter!("audit_failures_total").increment(1);
     tracing::error!(
         error.kind = kind,
