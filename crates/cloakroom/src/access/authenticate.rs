@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use moka::future::Cache;
-use tokio::time::timeout;
+use tokio::time::{sleep_until, timeout};
 
 use super::row_mac::Authenticated as _;
 use super::store::{self, Credential, HeldKey};
@@ -21,6 +21,10 @@ const SECRET: &str = "api-key.v1";
 
 /// How long the primary may take to tell who has a key, where a standby may tell it instead.
 const PRIMARY_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Whoever is refused after a look-up is told so when a whole number of these has passed since the question. What the
+/// look-up found, and how long that took, is not in the time of the answer.
+const REFUSAL_STEP: Duration = Duration::from_millis(10);
 
 /// Holders seen in the last seconds, by the digest of their key.
 ///
@@ -49,11 +53,16 @@ enum Nobody {
     Failed(storage::Error),
 }
 
-impl From<Nobody> for Error {
-    fn from(nobody: Nobody) -> Self {
-        match nobody {
-            Nobody::Unknown => Self::Unauthorized,
-            Nobody::Failed(error) => error.into(),
+impl Nobody {
+    /// What whoever asked at that moment is told.
+    async fn told(self, asked_at: Instant) -> Error {
+        match self {
+            Self::Unknown => {
+                let steps = asked_at.elapsed().div_duration_f64(REFUSAL_STEP).ceil();
+                sleep_until((asked_at + REFUSAL_STEP.mul_f64(steps.max(1.0))).into()).await;
+                Error::Unauthorized
+            }
+            Self::Failed(error) => error.into(),
         }
     }
 }
@@ -109,9 +118,10 @@ pub async fn authenticate_at_any(vault: &Vault, text: &str) -> Result<Arc<Holder
         Ok(settled) => return settled,
     }
     let offered = Offered::parse(text).ok_or(Error::Unauthorized)?;
+    let asked_at = Instant::now();
     match look_up(vault, replica, &offered, text).await {
         Ok(known) => Ok(known.holder),
-        Err(nobody) => Err(nobody.into()),
+        Err(nobody) => Err(nobody.told(asked_at).await),
     }
 }
 
@@ -123,6 +133,7 @@ async fn learn(
     (digest, age): ([u8; 32], u64),
 ) -> Result<Arc<Holder>, Error> {
     let known = &vault.authenticator.known;
+    let asked_at = Instant::now();
     loop {
         known.invalidate(&digest).await;
         // Equal look-ups at one moment share one statement and its outcome. One that had begun before
@@ -133,7 +144,7 @@ async fn learn(
         {
             Ok(known) if known.age < age => {}
             Ok(known) => return Ok(known.holder),
-            Err(nobody) => return Err(Nobody::clone(&nobody).into()),
+            Err(nobody) => return Err(Nobody::clone(&nobody).told(asked_at).await),
         }
     }
 }
