@@ -32,7 +32,7 @@ pub(crate) fn built(name: &str) -> Result<PathBuf> {
 }
 
 /// Where cargo puts what it builds in the dev profile.
-pub(crate) fn debug_folder() -> PathBuf {
+fn debug_folder() -> PathBuf {
     target_folder().join("debug")
 }
 

@@ -211,7 +211,7 @@ fn build() -> Result<PathBuf> {
 
 /// What is installed and written for the suites, beside what cargo builds.
 fn folder() -> PathBuf {
-    workspace::debug_folder().with_file_name("conformance")
+    workspace::target_folder().join("conformance")
 }
 
 fn say(what: &str) {

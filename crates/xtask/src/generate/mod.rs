@@ -86,7 +86,7 @@ fn build() -> Result<()> {
 }
 
 fn print(words: &[&str]) -> Result<String> {
-    let program = workspace::debug_folder().join("cloakroom");
+    let program = workspace::built("cloakroom")?;
     let output = Command::new(&program)
         .args(words)
         .output()
