@@ -23,12 +23,12 @@ export async function outcome(page, name) {
 
 /** The issuer's page: in the helper page's frame, in a frame of the shop's page. */
 export function issuer(page) {
-  return page.frameLocator("#challengeIframe").frameLocator('iframe[title="Issuer"]');
+  return page.frameLocator("#challengeIframe").frameLocator('iframe[title="Payment authentication by your bank"]');
 }
 
 /** The issuer's page where the vault's own page is the one around it. */
 export function hostedIssuer(page) {
-  return page.frameLocator('iframe[title="Issuer"]');
+  return page.frameLocator('iframe[title="Payment authentication by your bank"]');
 }
 
 export async function enter(frame, code) {

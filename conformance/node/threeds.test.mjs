@@ -78,6 +78,7 @@ attempt("threeds.sessions.create", "a merchant's session names the card's networ
   assert.match(session.id, UUID_V4);
   assert.equal(session.type, "merchant");
   assert.equal(session.cardBrand, "Visa");
+  assert.match(session.methodUrl, /^https?:/);
   assert.equal(session.directoryServerId, "A000000003");
   assert.equal(session.recommendedVersion, "2.2.0");
 });
@@ -128,7 +129,7 @@ attempt("threeds.sessions.authenticate", "a customer passes without friction", a
   assert.equal(Buffer.from(authentication.authenticationValue, "base64").length, 20);
   const session = await vault.threeds.sessions.get(id);
   assert.equal(session.authentication.authenticationStatus, "successful");
-  assert.equal(session.expirationDate, undefined);
+  assertFromNow(session.expirationDate, 90 * 24 * HOUR);
 });
 
 attempt("threeds.sessions.authenticate", "a merchant passes without the cardholder", async () => {

@@ -168,10 +168,10 @@ def test_an_intent_becomes_a_token_inside_a_document(vault):
 
 
 @pytest.mark.calls("tokens.detokenize")
-def test_an_intent_is_not_shown(vault):
+def test_an_intent_gives_its_data_to_callers_that_may_see_it_revealed(vault):
     id = vault.token_intents.create(**CARD).id
-    document = {"card": "{{ token_intent: " + id + " }}"}
+    document = {"number": "{{ token_intent: " + id + " | json: '$.data.number' }}"}
 
-    error = refusal(BadRequestError, 400, INVALID, vault.tokens.detokenize, request=document)
+    shown = vault.tokens.detokenize(request=document)
 
-    assert "4242" not in str(problem(error, "errors"))
+    assert shown == {"number": CARD["data"]["number"]}

@@ -5,7 +5,7 @@ import datetime as dt
 import uuid
 
 import pytest
-from basis_theory import AsyncBasisTheory, NotFoundError, Privacy
+from basis_theory import AsyncBasisTheory, ConflictError, NotFoundError, Privacy
 
 from vault import (
     BASE_URL,
@@ -237,16 +237,15 @@ def test_expires_when_asked_in_the_offset_given(vault, asked, answered):
 
 
 @pytest.mark.calls("tokens.create")
-def test_the_id_may_be_chosen_and_is_free_again_after_deletion(vault):
+def test_the_id_may_be_chosen_and_stays_reserved_after_deletion(vault):
     id = str(uuid.uuid4())
 
     first = vault.tokens.create(id=id, type="token", data="first")
     vault.tokens.delete(id)
-    second = vault.tokens.create(id=id, type="token", data="second")
-    read = vault.tokens.get(id)
+    again = {"id": id, "type": "token", "data": "second"}
 
-    assert (first.id, second.id) == (id, id)
-    assert read.data == "second"
+    assert first.id == id
+    refusal(ConflictError, 409, "Conflict", vault.tokens.create, **again)
 
 
 @pytest.mark.calls("tokens.create")

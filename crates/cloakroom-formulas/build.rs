@@ -1,12 +1,12 @@
-//! Checks the files of the catalog and writes them as Rust statics. A broken file stops the build.
+//! Validates the catalog files and generates Rust statics from them. An invalid file fails the build.
 
-#[path = "src/document.rs"]
+#[path = "src/document/mod.rs"]
 mod document;
 #[path = "src/vocabulary.rs"]
 #[expect(
     dead_code,
     unreachable_pub,
-    reason = "the crate's own words, of which files use a part"
+    reason = "the build script uses only a part of the crate's types"
 )]
 mod vocabulary;
 
@@ -17,25 +17,25 @@ use std::process::ExitCode;
 use document::{Document, FieldDocument};
 
 fn main() -> ExitCode {
-    // Cargo runs this in the folder of the package, wherever that lies by now.
+    // Cargo runs build scripts in the package directory.
     let folder = Path::new("../../formulas");
     println!("cargo::rerun-if-changed={}", folder.display());
-    let written = read(folder).and_then(|formulas| write(&formulas));
-    match written {
+    let result = read(folder).and_then(|formulas| write(&formulas));
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(broken) => {
-            for broken in broken {
-                println!("cargo::error={broken}");
+        Err(violations) => {
+            for violation in violations {
+                println!("cargo::error={violation}");
             }
             ExitCode::FAILURE
         }
     }
 }
 
-/// Every formula of the folder, by id; or all that is wrong with any of them.
+/// Reads all formulas, sorted by id, or returns the violations of all files.
 fn read(folder: &Path) -> Result<Vec<Document>, Vec<String>> {
     let unreadable = |error: std::io::Error| vec![format!("formulas: {error}")];
-    let (mut formulas, mut all_broken) = (Vec::new(), Vec::new());
+    let (mut formulas, mut violations) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         let text = std::fs::read_to_string(&path)
@@ -43,19 +43,19 @@ fn read(folder: &Path) -> Result<Vec<Document>, Vec<String>> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         match document::read(&name, &text) {
             Ok(formula) => formulas.push(formula),
-            Err(broken) => all_broken.extend(broken.iter().map(ToString::to_string)),
+            Err(found) => violations.extend(found.iter().map(ToString::to_string)),
         }
     }
     formulas.sort_by(|one, other| one.id.cmp(&other.id));
-    match all_broken.is_empty() {
+    match violations.is_empty() {
         true => Ok(formulas),
-        false => Err(all_broken),
+        false => Err(violations),
     }
 }
 
 fn write(formulas: &[Document]) -> Result<(), Vec<String>> {
     let folder = std::env::var_os("OUT_DIR").map(PathBuf::from);
-    let folder = folder.ok_or_else(|| vec!["cargo names no OUT_DIR".to_owned()])?;
+    let folder = folder.ok_or_else(|| vec!["OUT_DIR is not set".to_owned()])?;
     let text = catalog(formulas).map_err(|error| vec![error.to_string()])?;
     std::fs::write(folder.join("catalog.rs"), text).map_err(|error| vec![error.to_string()])
 }

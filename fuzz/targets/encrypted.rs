@@ -1,4 +1,4 @@
-//! Values that clients encrypted.
+//! Client-encrypted values (JWE).
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cloakroom::fuzzing::encrypted(bytes));

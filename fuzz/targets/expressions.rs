@@ -1,4 +1,4 @@
-//! Templates over data.
+//! Template expressions, evaluated over data.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cloakroom::fuzzing::expressions(bytes));

@@ -1,4 +1,4 @@
-//! Masks over data.
+//! Masks, applied to data.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cloakroom::fuzzing::masks(bytes));

@@ -1,4 +1,4 @@
-//! Keys, ids, containers and times.
+//! API keys, ids, containers and timestamps.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cloakroom::fuzzing::names(bytes));

@@ -1,4 +1,4 @@
-//! Queries of searches and of addresses.
+//! Search queries and query strings.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cloakroom::fuzzing::queries(bytes));

@@ -1,4 +1,4 @@
-//! The record of what was done, examined: `cloakroom audit verify`.
+//! `cloakroom audit`: verifies the audit log.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use cloakroom::Vault;
-use cloakroom::audit::{self, Anchor, Verified};
+use cloakroom::audit::{self, Anchor, VerificationReport};
 use cloakroom::config::Config;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
@@ -16,16 +16,16 @@ use crate::manage::open;
 
 #[derive(Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Find records that were changed, moved, added or taken away
+    /// Detect entries that were modified, moved, added or deleted
     Verify(VerifyArguments),
 }
 
 #[derive(Args)]
 pub(crate) struct VerifyArguments {
-    /// Compare with how far records reached at an earlier examination
+    /// Compare with the anchor file of an earlier verification
     #[arg(long, value_name = "FILE")]
     since: Option<PathBuf>,
-    /// Write down how far records reach now; keep it away from the database
+    /// Write an anchor file with the current state; store it apart from the database
     #[arg(long, value_name = "FILE")]
     remember: Option<PathBuf>,
 }
@@ -39,17 +39,17 @@ pub(crate) async fn run(config: Config, command: AuditCommand) -> anyhow::Result
         let text = serde_json::to_string(&verified.anchor)?;
         std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
-    Ok(tell(&verified, since.is_some()))
+    Ok(report(&verified, since.is_some()))
 }
 
-fn read_anchor(file: &Path) -> anyhow::Result<Anchor> {
+pub(crate) fn read_anchor(file: &Path) -> anyhow::Result<Anchor> {
     let text =
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     serde_json::from_str(&text)
-        .with_context(|| format!("{} was not written by --remember", file.display()))
+        .with_context(|| format!("{} is not an anchor file of --remember", file.display()))
 }
 
-async fn verify(vault: &Vault, since: Option<&Anchor>) -> anyhow::Result<Verified> {
+async fn verify(vault: &Vault, since: Option<&Anchor>) -> anyhow::Result<VerificationReport> {
     let progress = match std::io::stderr().is_terminal() {
         true => ProgressBar::new_spinner(),
         false => ProgressBar::hidden(),
@@ -58,39 +58,39 @@ async fn verify(vault: &Vault, since: Option<&Anchor>) -> anyhow::Result<Verifie
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
         progress.set_style(style);
     }
-    let verified = audit::verify(vault, since, |records| {
-        progress.set_message(format!("{} records", HumanCount(records)));
+    let verified = audit::verify(&vault.audit, since, |records| {
+        progress.set_message(format!("{} entries", HumanCount(records)));
     })
     .await?;
     progress.finish_and_clear();
     Ok(verified)
 }
 
-fn tell(verified: &Verified, is_anchored: bool) -> ExitCode {
-    let (records, chains) = (HumanCount(verified.records), verified.chains);
-    say!(
-        "{records} records in {chains} chains of {} days",
+fn report(verified: &VerificationReport, is_anchored: bool) -> ExitCode {
+    let (entries, chains) = (HumanCount(verified.records), verified.chains);
+    print_line!(
+        "{entries} entries in {chains} chains of {} days",
         verified.days
     );
     for finding in &verified.findings {
-        say!("  {finding}");
+        print_line!("  {finding}");
     }
-    let untold = verified.finding_count - verified.findings.len() as u64;
-    if untold > 0 {
-        say!("  and {} more", HumanCount(untold));
+    let omitted = verified.finding_count - verified.findings.len() as u64;
+    if omitted > 0 {
+        print_line!("  and {} more", HumanCount(omitted));
     }
     if verified.finding_count > 0 {
-        say!(
-            "someone has changed the record: {} findings",
+        print_line!(
+            "the audit log was tampered with: {} findings",
             verified.finding_count
         );
         return ExitCode::FAILURE;
     }
-    say!("nothing was changed, moved, added or taken away");
+    print_line!("no entry was modified, moved, added or deleted");
     if !is_anchored {
-        say!(
-            "whoever can write to the database could still have put an older state of it back: \
-             compare with an earlier examination by --remember and --since"
+        print_line!(
+            "this does not detect a rollback of the whole database to an older state: \
+             store an anchor with --remember and compare with --since"
         );
     }
     ExitCode::SUCCESS

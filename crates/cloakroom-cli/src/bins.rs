@@ -1,4 +1,4 @@
-//! The operator's BIN table: importing a file, and asking what it says.
+//! `cloakroom bins`: imports and queries the operator's BIN table.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -15,28 +15,28 @@ use crate::manage::{TenantType, open};
 
 #[derive(Subcommand)]
 pub(crate) enum BinsCommand {
-    /// Check a file of BIN ranges and give it to all nodes
+    /// Validate a file of BIN ranges and distribute it to all nodes
     Import(ImportArguments),
-    /// Tell what cards with these first digits show, and where that comes from
+    /// Show the card details of a BIN, and their source
     Show {
-        /// A BIN of 6 to 11 digits; a whole number works too, but stays in your shell's history
+        /// A BIN of 6 to 11 digits; a full card number works too, but stays in your shell history
         digits: String,
-        /// Whose cards: test tenants also see the published test numbers
+        /// Tenant type; test tenants also see the published test numbers
         #[arg(long, value_enum, default_value = "production", value_name = "TYPE")]
         tenant_type: TenantType,
     },
-    /// Tell which table is kept
+    /// Show the imported table
     Status,
 }
 
 #[derive(Args)]
 pub(crate) struct ImportArguments {
-    /// A CSV file with a header, JSON (an array, or one object per line), or Parquet
+    /// CSV with a header row, JSON (an array, or one object per line), or Parquet
     file: PathBuf,
-    /// What the file is, when its name does not tell
+    /// Format of the file, if its extension does not determine it
     #[arg(long, value_enum)]
     format: Option<FileFormat>,
-    /// Bounds of 13 digits and more are prefixes, filled up with zeros and nines
+    /// Bounds with 13 or more digits are prefixes padded with zeros and nines
     #[arg(long)]
     padded: bool,
 }
@@ -71,48 +71,52 @@ async fn import(config: Config, arguments: ImportArguments) -> anyhow::Result<()
         format,
         is_padded: arguments.padded,
     };
-    // A vault that does not open is better told before minutes of reading than after.
+    // Opens the vault first: reading the file may take minutes.
     let vault = open(config).await?;
     let started = Instant::now();
-    let mut news = News::new();
-    let table = bins::read(&file, &mut |progress| news.tell(progress))?;
+    let mut reporter = ProgressReporter::new();
+    let table = bins::read(&file, &mut |progress| reporter.report(progress))?;
     let read_in = started.elapsed();
     let imported = bins::import(&vault, &table, &file.name(), &mut |progress| {
-        news.tell(progress);
+        reporter.report(progress);
     })
     .await?;
-    news.end();
-    say!(
+    reporter.finish();
+    print_line!(
         "imported {} rows of {} as version {}",
         HumanCount(table.rows()),
         file.name(),
         imported.version
     );
-    say!(
-        "{} different records, {} in the database, {} in each node's memory",
+    print_line!(
+        "{} distinct records, {} in the database, {} in the memory of each node",
         HumanCount(table.records() as u64),
         HumanBytes(imported.bytes),
         HumanBytes(table.bytes() as u64)
     );
-    say!(
-        "read and checked in {:.1} s, {:.1} s in all",
+    print_line!(
+        "read and validated in {:.1} s, {:.1} s in total",
         read_in.as_secs_f64(),
         started.elapsed().as_secs_f64()
     );
-    say!("running nodes use it within ten seconds; `cloakroom bins show BIN` shows what it says");
+    print_line!(
+        "all nodes use it within ten seconds; `cloakroom bins show BIN` shows the details of a BIN"
+    );
     Ok(())
 }
 
 async fn show(vault: &Vault, digits: &str, tenant_type: TenantType) -> anyhow::Result<()> {
     let (details, source) = bins::show(vault, tenant_type.kind(), digits).await?;
     match source {
-        Source::TestTable => say!("source: the published test numbers, for test tenants only"),
-        Source::OperatorTable(version) => {
-            say!("source: the imported table, version {version}");
+        Source::TestTable => {
+            print_line!("source: the published test numbers, for test tenants only")
         }
-        Source::Prefix => say!("source: the first digits alone; no table knows this number"),
+        Source::OperatorTable(version) => {
+            print_line!("source: the imported table, version {version}");
+        }
+        Source::Prefix => print_line!("source: the first digits alone; no table has this BIN"),
     }
-    say!(
+    print_line!(
         "{}",
         serde_json::to_string_pretty(&details).context("details")?
     );
@@ -121,49 +125,49 @@ async fn show(vault: &Vault, digits: &str, tenant_type: TenantType) -> anyhow::R
 
 async fn status(vault: &Vault) -> anyhow::Result<()> {
     let Some(status) = bins::status(vault).await? else {
-        say!("no table was imported; brands are told by first digits alone");
-        say!("next: `cloakroom bins import FILE`");
+        print_line!("no table was imported; the brand is derived from the first digits");
+        print_line!("next: `cloakroom bins import FILE`");
         return Ok(());
     };
-    say!("version      {}", status.version);
-    say!("rows         {}", HumanCount(status.rows));
-    say!("bytes        {}", HumanCount(status.bytes));
-    say!("imported at  {}", status.imported_at);
-    say!("source       {}", status.source);
+    print_line!("version      {}", status.version);
+    print_line!("rows         {}", HumanCount(status.rows));
+    print_line!("bytes        {}", HumanCount(status.bytes));
+    print_line!("imported at  {}", status.imported_at);
+    print_line!("source       {}", status.source);
     Ok(())
 }
 
-/// Tells how far an import is: a bar on a terminal, a line every few seconds elsewhere.
-struct News {
+/// Reports the progress of an import: a bar on a terminal, otherwise a line every few seconds.
+struct ProgressReporter {
     bar: Option<ProgressBar>,
     started: Instant,
-    told: Instant,
+    reported: Instant,
 }
 
-const NEWS_PERIOD: Duration = Duration::from_secs(5);
+const REPORT_PERIOD: Duration = Duration::from_secs(5);
 
-impl News {
+impl ProgressReporter {
     fn new() -> Self {
         let now = Instant::now();
         Self {
             bar: std::io::stderr().is_terminal().then(reading_bar),
             started: now,
-            told: now,
+            reported: now,
         }
     }
 
-    fn tell(&mut self, progress: Progress) {
+    fn report(&mut self, progress: Progress) {
         match &self.bar {
             Some(bar) => draw(bar, progress, self.started),
-            None if self.told.elapsed() >= NEWS_PERIOD => {
-                self.told = Instant::now();
-                say!("{}", line(progress, self.started));
+            None if self.reported.elapsed() >= REPORT_PERIOD => {
+                self.reported = Instant::now();
+                print_line!("{}", line(progress, self.started));
             }
             None => {}
         }
     }
 
-    fn end(&self) {
+    fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -198,7 +202,7 @@ fn line(progress: Progress, started: Instant) -> String {
                 HumanCount(per_second as u64)
             )
         }
-        Progress::Compiling { rows } => format!("putting {} rows in order", HumanCount(rows)),
+        Progress::Compiling { rows } => format!("sorting {} rows", HumanCount(rows)),
         Progress::Writing { bytes } => format!("{} written to the database", HumanBytes(bytes)),
     }
 }

@@ -1,26 +1,26 @@
-//! `cloakroom config`: checking and explaining settings.
+//! `cloakroom config`: validates and documents settings.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use cloakroom::config::{self, Config};
+use cloakroom::config::{self, Config, Finding};
 use cloakroom::rate_limits::Table;
 
 #[derive(Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Tell what is wrong with the configuration, and where
+    /// Validate the configuration
     Check,
-    /// Print every setting with its default and meaning, as Markdown
+    /// Print every setting with its default and description, as Markdown
     Reference,
-    /// Print a configuration file to start from
+    /// Print a sample configuration file
     Sample,
 }
 
 pub(crate) fn run(command: &ConfigCommand, path: Option<&Path>) -> anyhow::Result<ExitCode> {
     match command {
-        ConfigCommand::Reference => say!("{}", config::reference().trim_end()),
-        ConfigCommand::Sample => say!("{}", config::sample().trim_end()),
+        ConfigCommand::Reference => print_line!("{}", config::reference().trim_end()),
+        ConfigCommand::Sample => print_line!("{}", config::sample().trim_end()),
         ConfigCommand::Check => return check(path),
     }
     Ok(ExitCode::SUCCESS)
@@ -30,21 +30,33 @@ fn check(path: Option<&Path>) -> anyhow::Result<ExitCode> {
     let config = match Config::load(path) {
         Ok(config) => config,
         Err(error) => {
-            say!("{error}");
+            print_line!("{error}");
             return Ok(ExitCode::FAILURE);
         }
     };
     if let Err(error) = Table::load(&config.limits) {
-        say!("{error}");
+        print_line!("{error}");
         return Ok(ExitCode::FAILURE);
     }
-    for finding in config.check() {
-        say!("warning: {finding}");
+    let mut findings = config.check();
+    findings.extend(config.check_files(path));
+    for finding in &findings {
+        let severity = if finding.is_error() {
+            "error"
+        } else {
+            "warning"
+        };
+        print_line!("{severity}: {finding}");
+    }
+    if findings.iter().any(Finding::is_error) {
+        return Ok(ExitCode::FAILURE);
     }
     if config.database.url.is_none() || config.root_key.file.is_none() {
-        say!("the configuration is well formed, but a node cannot start with it yet");
+        print_line!(
+            "the configuration is valid, but incomplete: a node needs `database.url` and `root_key.file`"
+        );
         return Ok(ExitCode::FAILURE);
     }
-    say!("the configuration can be used");
+    print_line!("the configuration is valid");
     Ok(ExitCode::SUCCESS)
 }

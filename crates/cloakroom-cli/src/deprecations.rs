@@ -1,9 +1,9 @@
-//! `cloakroom deprecations`: who uses what is deprecated, and what they should use instead.
+//! `cloakroom deprecations`: lists clients that use deprecated features, and the replacements.
 
 use clap::Args;
 use cloakroom::access::Tenant;
 use cloakroom::config::{self, Config};
-use cloakroom::deprecations::{ALL, Deprecation, Used};
+use cloakroom::deprecations::{ALL, Deprecation, FeatureUsage};
 use cloakroom::{Vault, deprecations, tenants};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement};
@@ -13,13 +13,13 @@ use crate::manage;
 
 #[derive(Args)]
 pub(crate) struct DeprecationsArguments {
-    /// Only calls of this tenant: its id or its name
+    /// Only this tenant: id or name
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
     /// Print the calls as JSON
     #[arg(long)]
     json: bool,
-    /// Print the table of everything that is deprecated, as Markdown; needs no vault
+    /// Print all deprecated features, as Markdown; needs no vault
     #[arg(long, conflicts_with_all = ["tenant", "json"])]
     pub(crate) markdown: bool,
 }
@@ -27,46 +27,55 @@ pub(crate) struct DeprecationsArguments {
 pub(crate) async fn run(config: Config, arguments: DeprecationsArguments) -> anyhow::Result<()> {
     let vault = manage::open(config).await?;
     let tenants = match &arguments.tenant {
-        Some(named) => vec![manage::tenant_named(&vault, named).await?],
+        Some(id_or_name) => vec![manage::find_tenant(&vault, id_or_name).await?],
         None => tenants::list(&vault).await?,
     };
-    let calls = calls(&vault, tenants).await?;
+    let usage = usage(&vault, tenants).await?;
     if arguments.json {
-        let calls: Vec<Value> = calls.iter().map(described).collect();
-        say!("{}", serde_json::to_string_pretty(&calls)?);
+        let usage: Vec<Value> = usage.iter().map(TenantUsage::to_json).collect();
+        print_line!("{}", serde_json::to_string_pretty(&usage)?);
         return Ok(());
     }
-    if calls.is_empty() {
-        say!("Nobody has used anything that is deprecated.");
+    if usage.is_empty() {
+        print_line!("No client has used a deprecated feature.");
         return Ok(());
     }
-    say!("{}\n", drawn(&calls));
+    print_line!("{}\n", usage_table(&usage));
     for row in ALL.iter().map(|it| it.row()) {
-        if calls.iter().any(|(_, used)| used.name == row.name) {
-            let standing = standing(row, &vault.config.deprecated);
-            say!("{}: {} ({standing}).", row.name, row.replacement);
+        if usage.iter().any(|entry| entry.used.name == row.name) {
+            let status = status(row, &vault.config.deprecated);
+            print_line!("{}: {} ({status}).", row.name, row.replacement);
         }
     }
-    say!("docs/api/deprecations.md tells how to move.");
+    print_line!("See docs/api/deprecations.md for how to migrate.");
     Ok(())
 }
 
-async fn calls(vault: &Vault, tenants: Vec<Tenant>) -> anyhow::Result<Vec<(Tenant, Used)>> {
-    let mut calls = Vec::new();
-    for tenant in tenants {
-        let used = deprecations::list(vault, tenant.id).await?;
-        calls.extend(used.into_iter().map(|used| (tenant.clone(), used)));
-    }
-    Ok(calls)
+/// Calls of a deprecated feature by an application of a tenant.
+struct TenantUsage {
+    tenant: Tenant,
+    used: FeatureUsage,
 }
 
-fn drawn(calls: &[(Tenant, Used)]) -> comfy_table::Table {
+async fn usage(vault: &Vault, tenants: Vec<Tenant>) -> anyhow::Result<Vec<TenantUsage>> {
+    let mut usage = Vec::new();
+    for tenant in tenants {
+        let list = deprecations::list(&vault.db, tenant.id).await?;
+        usage.extend(list.into_iter().map(|used| TenantUsage {
+            tenant: tenant.clone(),
+            used,
+        }));
+    }
+    Ok(usage)
+}
+
+fn usage_table(usage: &[TenantUsage]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table
         .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(["used", "tenant", "application", "calls", "first", "last"]);
-    for (tenant, used) in calls {
+    for TenantUsage { tenant, used } in usage {
         let application = match &used.application_name {
             Some(name) => format!("{name} ({})", used.application),
             None => format!("deleted ({})", used.application),
@@ -86,8 +95,8 @@ fn drawn(calls: &[(Tenant, Used)]) -> comfy_table::Table {
     table
 }
 
-/// What happens to it here, and until when it was promised where it still works.
-fn standing(row: &Deprecation, settings: &config::Deprecated) -> String {
+/// Whether this deployment still serves the feature, and until when that was promised.
+fn status(row: &Deprecation, settings: &config::Deprecated) -> String {
     match (row.is_gone(settings), row.until) {
         (true, _) => "gone".to_owned(),
         (false, Some(until)) => format!("{}; promised until {until}", row.treatment.name()),
@@ -95,15 +104,18 @@ fn standing(row: &Deprecation, settings: &config::Deprecated) -> String {
     }
 }
 
-fn described((tenant, used): &(Tenant, Used)) -> Value {
-    json!({
-        "name": used.name,
-        "tenant_id": tenant.id.uuid,
-        "tenant_name": tenant.name,
-        "application_id": used.application,
-        "application_name": used.application_name,
-        "calls": used.calls,
-        "first_at": used.first_at.to_string(),
-        "last_at": used.last_at.to_string(),
-    })
+impl TenantUsage {
+    fn to_json(&self) -> Value {
+        let Self { tenant, used } = self;
+        json!({
+            "name": used.name,
+            "tenant_id": tenant.id.uuid,
+            "tenant_name": tenant.name,
+            "application_id": used.application,
+            "application_name": used.application_name,
+            "calls": used.calls,
+            "first_at": used.first_at.to_string(),
+            "last_at": used.last_at.to_string(),
+        })
+    }
 }

@@ -1,41 +1,51 @@
-//! `cloakroom doctor`: what is wrong, as a table.
+//! `cloakroom doctor`: prints the findings as a table.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use cloakroom::config::Config;
-use cloakroom::doctor::{Verdict, examine};
+use cloakroom::doctor::{Severity, diagnose};
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 
-pub(crate) async fn run(config: &Config) -> anyhow::Result<ExitCode> {
-    let findings = examine(config).await;
+pub(crate) async fn run(config: &Config, path: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let findings = diagnose(config, path).await;
     let mut table = Table::new();
     table
         .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic);
     for finding in &findings {
-        let mark = match finding.verdict {
-            Verdict::Good => "ok",
-            Verdict::Warning => "warn",
-            Verdict::Bad => "BAD",
+        let mark = match finding.severity {
+            Severity::Good => "ok",
+            Severity::Warning => "warn",
+            Severity::Bad => "BAD",
         };
         table.add_row([mark, finding.area, &finding.what]);
     }
-    say!("{table}");
-    let count = |verdict| {
+    print_line!("{table}");
+    let count = |severity| {
         findings
             .iter()
-            .filter(|finding| finding.verdict == verdict)
+            .filter(|finding| finding.severity == severity)
             .count()
     };
-    let (bad, warnings) = (count(Verdict::Bad), count(Verdict::Warning));
-    say!(
-        "\n{bad} to mend, {warnings} to think about, {} fine",
-        count(Verdict::Good)
+    let (bad, warnings) = (count(Severity::Bad), count(Severity::Warning));
+    print_line!(
+        "\n{}, {}, {} ok",
+        plural(bad, "error"),
+        plural(warnings, "warning"),
+        count(Severity::Good)
     );
     Ok(if bad == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
 }

@@ -1,74 +1,112 @@
-//! The ledger of what was erased: `cloakroom erasures write` and `cloakroom erasures apply`.
+//! The erasure ledger: `cloakroom erasures write` and `cloakroom erasures apply`.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use cloakroom::config::Config;
-use cloakroom::erasures::{self, Ledger};
+use cloakroom::erasures::{self, Ledger, Limits};
+use cloakroom::tokens::TokenVault;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
+use crate::audit::read_anchor;
 use crate::manage::open;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Subcommand)]
 pub(crate) enum ErasuresCommand {
-    /// Write down what was deleted, for the day on which a backup is restored
+    /// Verify the audit log and write the deletions to a signed ledger
     Write {
-        /// How far back: at least to before the oldest backup was made
+        /// Days to go back; must reach back to before the oldest backup
         #[arg(long, value_name = "NUMBER", default_value_t = 35)]
         days: u32,
-        /// Keep it apart from the database and its backups
+        /// Anchor file of `audit verify --remember`; also detects entries truncated since then
+        #[arg(long, value_name = "FILE")]
+        since: Option<PathBuf>,
+        /// Ledger file; store it apart from the database and its backups
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Delete again what a restored backup has brought back, before a node starts
-    Apply {
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
+    /// Repeat the deletions of a ledger on a restored backup; run it before starting a node
+    Apply(ApplyArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct ApplyArguments {
+    /// Count what would be deleted, without deleting
+    #[arg(long)]
+    dry_run: bool,
+    /// Fail if more tokens than this would be deleted
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().tokens)]
+    max_tokens: u64,
+    /// Fail if more applications, or more of their keys, than this would be deleted
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().applications)]
+    max_applications: u64,
+    /// Fail if more tenants than this would be deleted; their keys are destroyed
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().tenants)]
+    max_tenants: u64,
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
 }
 
 pub(crate) async fn run(config: Config, command: ErasuresCommand) -> anyhow::Result<()> {
     match command {
-        ErasuresCommand::Write { days, file } => write(config, days, &file).await,
-        ErasuresCommand::Apply { file } => apply(config, &file).await,
+        ErasuresCommand::Write { days, since, file } => {
+            write(config, days, since.as_deref(), &file).await
+        }
+        ErasuresCommand::Apply(arguments) => apply(config, &arguments).await,
     }
 }
 
-async fn write(config: Config, days: u32, file: &Path) -> anyhow::Result<()> {
+async fn write(config: Config, days: u32, since: Option<&Path>, file: &Path) -> anyhow::Result<()> {
+    let since = since.map(read_anchor).transpose()?;
     let vault = open(config).await?;
-    let ledger = erasures::write(&vault, DAY * days).await?;
+    let ledger = erasures::write(&vault, DAY * days, since.as_ref()).await?;
     let text = ledger.to_text(vault.keys.audit())?;
-    // Whoever ships the file never finds half of it.
-    let fresh = file.with_extension("new");
-    std::fs::write(&fresh, text).with_context(|| format!("cannot write {}", fresh.display()))?;
-    std::fs::rename(&fresh, file).with_context(|| format!("cannot write {}", file.display()))?;
+    // Written to a temporary file and renamed, so that a reader never sees a partial file.
+    let temporary = file.with_extension("new");
+    std::fs::write(&temporary, text)
+        .with_context(|| format!("cannot write {}", temporary.display()))?;
+    std::fs::rename(&temporary, file)
+        .with_context(|| format!("cannot write {}", file.display()))?;
     let count = HumanCount(ledger.erasures.len() as u64);
-    say!("{count} erasures from {} to {}", ledger.from, ledger.to);
+    print_line!("{count} erasures from {} to {}", ledger.from, ledger.to);
     Ok(())
 }
 
-async fn apply(config: Config, file: &Path) -> anyhow::Result<()> {
+async fn apply(config: Config, arguments: &ApplyArguments) -> anyhow::Result<()> {
+    let file = &arguments.file;
     let text =
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let vault = open(config).await?;
+    let vault = TokenVault::new(&open(config).await?);
     let ledger = Ledger::parse(&text, vault.keys.audit())
         .with_context(|| format!("nothing of {} was applied", file.display()))?;
-    let progress = progress(ledger.erasures.len() as u64);
-    let applied = erasures::apply(&vault, &ledger, |done| progress.set_position(done)).await;
+    let plan = erasures::plan(&vault, &ledger).await?;
+    print_line!("to delete: {}", plan.counts);
+    if arguments.dry_run {
+        print_line!("dry run: nothing was deleted");
+        return Ok(());
+    }
+    let limits = Limits {
+        tokens: arguments.max_tokens,
+        applications: arguments.max_applications,
+        tenants: arguments.max_tenants,
+    };
+    let progress = progress(ledger.erasures.len() as u64 - plan.absent);
+    let applied =
+        erasures::apply(&vault, &ledger, &limits, |done| progress.set_position(done)).await;
     progress.finish_and_clear();
     vault.audit.close().await;
     let applied = applied?;
-    say!(
+    print_line!(
         "{} erased again, {} were not there",
         HumanCount(applied.erased),
         HumanCount(applied.absent)
     );
-    say!("what was deleted after {} is not in this ledger", ledger.to);
+    print_line!("what was deleted after {} is not in this ledger", ledger.to);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! `cloakroom formulas`: the catalog of connection formulas, for people and programs.
+//! `cloakroom formulas`: shows the catalog of connection formulas.
 
 use std::io::IsTerminal as _;
 
@@ -9,21 +9,21 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
-/// How wide lists of codes are, so that they read well wherever they are pasted.
+/// Width of lists of codes, so that they stay readable when pasted.
 const WIDTH: u16 = 100;
-/// How alike two ids are when one may be meant by the other, from 0 to 1.
-const LIKENESS_MIN: f64 = 0.75;
+/// Minimum similarity of an id to be suggested, from 0 to 1.
+const SIMILARITY_MIN: f64 = 0.75;
 const SUGGESTIONS_MAX: usize = 3;
 
 #[derive(Subcommand)]
 pub(crate) enum FormulasCommand {
-    /// List the formulas that fit
+    /// List the matching formulas
     List(ListArguments),
-    /// Show everything about one formula
+    /// Show one formula with all attributes
     Show {
-        /// The formula's id, such as stripe-card
+        /// Id of the formula, for example stripe-card
         id: String,
-        /// Print it as JSON, as the API does
+        /// Print JSON, as in the API
         #[arg(long)]
         json: bool,
     },
@@ -31,22 +31,22 @@ pub(crate) enum FormulasCommand {
 
 #[derive(Args)]
 pub(crate) struct ListArguments {
-    /// With this id; more than once: with one of them
+    /// Id; repeatable: matches any
     #[arg(long, value_name = "ID")]
     id: Vec<String>,
-    /// With this method; more than once: with one of them
+    /// Payment method; repeatable: matches any
     #[arg(long, value_name = "METHOD")]
     method: Vec<Method>,
-    /// That supports this currency (ISO 4217); more than once: all of them
+    /// Supported currency (ISO 4217); repeatable: must support all
     #[arg(long, value_name = "CODE")]
     currency: Vec<Currency>,
-    /// That supports this country (ISO 3166-1 alpha-2); more than once: all of them
+    /// Supported country (ISO 3166-1 alpha-2); repeatable: must support all
     #[arg(long, value_name = "CODE")]
     country: Vec<Country>,
-    /// That supports this feature; more than once: all of them
+    /// Supported feature; repeatable: must support all
     #[arg(long, value_name = "FEATURE")]
     feature: Vec<Feature>,
-    /// Print an array of formulas as JSON, each as the API shows it
+    /// Print an array of formulas as JSON, as in the API
     #[arg(long)]
     json: bool,
 }
@@ -71,14 +71,14 @@ fn list(arguments: ListArguments) -> anyhow::Result<()> {
         return print_json(&formulas);
     }
     if formulas.is_empty() {
-        say!("no formula fits");
+        print_line!("no matching formulas");
         return Ok(());
     }
-    say!("{}", listed(&formulas));
+    print_line!("{}", formulas_table(&formulas));
     Ok(())
 }
 
-fn listed(formulas: &[&Formula]) -> Table {
+fn formulas_table(formulas: &[&Formula]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header([
         "id",
@@ -87,7 +87,7 @@ fn listed(formulas: &[&Formula]) -> Table {
         "countries",
         "does not support",
     ]);
-    // A line stays a line where programs read it.
+    // One line per formula when the output is not a terminal.
     if std::io::stdout().is_terminal() {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }
@@ -100,19 +100,19 @@ fn listed(formulas: &[&Formula]) -> Table {
             &features(formula, false),
         ]);
     }
-    for counted in [2, 3] {
-        if let Some(column) = table.column_mut(counted) {
+    for numeric in [2, 3] {
+        if let Some(column) = table.column_mut(numeric) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     table
 }
 
-/// The names of the features that a formula has, or has not.
+/// The names of the features that a formula supports, or does not support.
 fn features(formula: &Formula, has: bool) -> String {
     let all = Feature::ALL.iter().copied();
-    let meant = all.filter(|feature| formula.supported_features.has(*feature) == has);
-    let names: Vec<&str> = meant.map(Feature::name).collect();
+    let selected = all.filter(|feature| formula.supported_features.has(*feature) == has);
+    let names: Vec<&str> = selected.map(Feature::name).collect();
     names.join(" ")
 }
 
@@ -121,12 +121,12 @@ fn show(id: &str, json: bool) -> anyhow::Result<()> {
     if json {
         return print_json(formula);
     }
-    say!("{}", described(formula));
-    say!("\n{}", fields(formula));
+    print_line!("{}", attributes_table(formula));
+    print_line!("\n{}", fields_table(formula));
     Ok(())
 }
 
-fn described(formula: &Formula) -> Table {
+fn attributes_table(formula: &Formula) -> Table {
     let (currencies, countries) = (formula.supported_currencies, formula.supported_countries);
     let count = |what: &str, codes: &[&str]| format!("{} {what}", codes.len());
     let mut table = Table::new();
@@ -147,7 +147,7 @@ fn described(formula: &Formula) -> Table {
     table
 }
 
-fn fields(formula: &Formula) -> Table {
+fn fields_table(formula: &Formula) -> Table {
     let mut table = Table::new();
     table
         .load_style(NOTHING)
@@ -168,31 +168,35 @@ fn fields(formula: &Formula) -> Table {
     table
 }
 
-/// Names what may have been meant, the likeliest first.
+/// Suggests similar ids, most similar first.
 fn unknown(id: &str) -> anyhow::Error {
     let lower = id.to_lowercase();
-    let likeness = |formula: &Formula| {
+    let similarity = |formula: &Formula| {
         let processor = formula.id.trim_end_matches("-card");
-        let alike = |known: &str| strsim::jaro_winkler(&lower, known);
-        alike(formula.id).max(alike(processor))
+        let compare = |known: &str| strsim::jaro_winkler(&lower, known);
+        compare(formula.id).max(compare(processor))
     };
     let all = FORMULAS
         .iter()
-        .map(|formula| (likeness(formula), formula.id));
-    let mut alike: Vec<(f64, &str)> = all.filter(|it| it.0 >= LIKENESS_MIN).collect();
-    alike.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let meant: Vec<&str> = alike.iter().map(|it| it.1).take(SUGGESTIONS_MAX).collect();
-    match meant.is_empty() {
-        true => anyhow!("there is no formula {id}; `cloakroom formulas list` shows all"),
+        .map(|formula| (similarity(formula), formula.id));
+    let mut similar: Vec<(f64, &str)> = all.filter(|it| it.0 >= SIMILARITY_MIN).collect();
+    similar.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let suggestions: Vec<&str> = similar
+        .iter()
+        .map(|it| it.1)
+        .take(SUGGESTIONS_MAX)
+        .collect();
+    match suggestions.is_empty() {
+        true => anyhow!("formula {id} not found; `cloakroom formulas list` lists all formulas"),
         false => anyhow!(
-            "there is no formula {id}; did you mean {}?",
-            meant.join(" or ")
+            "formula {id} not found; did you mean {}?",
+            suggestions.join(" or ")
         ),
     }
 }
 
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(value).context("formulas")?;
-    say!("{text}");
+    print_line!("{text}");
     Ok(())
 }

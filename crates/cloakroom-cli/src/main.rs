@@ -1,10 +1,10 @@
-//! The `cloakroom` command: what an operator or developer types.
+//! The `cloakroom` command for operators and developers.
 
-/// Prints a line; a reader that has left (`| head -1`) is no reason to panic.
-macro_rules! say {
-    ($($words:tt)*) => {{
+/// Prints a line to standard output. Ignores a closed pipe (`| head -1`).
+macro_rules! print_line {
+    ($($arguments:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stdout(), $($words)*);
+        let _ = writeln!(std::io::stdout(), $($arguments)*);
     }};
 }
 
@@ -16,15 +16,17 @@ mod dev;
 mod doctor;
 mod erasures;
 mod formulas;
+mod grants;
 mod harden;
-mod limits;
 mod manage;
 mod members;
 mod migrate;
 mod node;
+mod operator;
 mod rate_limits;
 mod serve;
-mod simulated;
+mod simulator_process;
+mod tenant_settings;
 mod threeds_simulator;
 
 use std::path::PathBuf;
@@ -35,21 +37,25 @@ use cloakroom::config::Config;
 use mimalloc::MiMalloc;
 use zeroizing_alloc::ZeroAlloc;
 
-/// A fifth of the time of a request went to the allocator of the C library. Whatever is given back is wiped first,
-/// wherever it came from: what passes through libraries is not theirs to keep.
+/// mimalloc, because the C library's allocator took a fifth of the time of a request. Freed memory is zeroized,
+/// including that of libraries, so that no plaintext remains in it.
 #[global_allocator]
 static ALLOCATOR: ZeroAlloc<MiMalloc> = ZeroAlloc(MiMalloc);
 
-/// Room for a request that passes every gate, also without optimization. Only what is used costs memory.
+/// Enough for a request through the whole middleware stack, also in debug builds. Only used pages cost memory.
 const STACK_BYTES: usize = 8 * 1024 * 1024;
 
-/// A token vault that you run yourself.
+/// A self-hosted token vault
 #[derive(Parser)]
 #[command(name = "cloakroom", version, arg_required_else_help = true)]
 struct Arguments {
-    /// The configuration file. Settings can also come from CLOAKROOM__SECTION__KEY variables.
+    /// Configuration file; settings can also be set with CLOAKROOM__SECTION__KEY environment variables
     #[arg(long, global = true, env = "CLOAKROOM_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+
+    /// Your name, added to the user and host of this command in the audit log
+    #[arg(long = "as", global = true, value_name = "NAME")]
+    operator: Option<String>,
 
     #[command(subcommand)]
     command: Command,
@@ -57,65 +63,66 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a throw-away vault on this machine, with a test tenant and keys
+    /// Run a temporary vault on this machine, with a test tenant and keys
     Dev(dev::DevArguments),
-    /// Run a node of the vault
+    /// Run a node
     Serve,
-    /// Bring the database schema up to date
+    /// Migrate the database schema to the current version
     Migrate(migrate::MigrateArguments),
-    /// Tell what is wrong with database, keys, clock and migrations
+    /// Check database, keys, clock and migrations for problems
     Doctor,
-    /// Check and explain the configuration
+    /// Validate and document the configuration
     #[command(subcommand)]
     Config(configuration::ConfigCommand),
-    /// Make the root key
+    /// Create the root key
     #[command(subcommand)]
     RootKey(manage::RootKeyCommand),
-    /// Make, list and change tenants
+    /// Create, list and change tenants
     #[command(subcommand)]
     Tenant(manage::TenantCommand),
-    /// Make, list and delete applications
+    /// Create, list and delete applications
     #[command(subcommand)]
     App(manage::AppCommand),
-    /// Make, import, list and delete API keys
+    /// Create, import, list and delete API keys
     #[command(subcommand)]
     Key(manage::KeyCommand),
-    /// Add and list the people of a tenant
+    /// Add and list the members of a tenant
     #[command(subcommand)]
     Member(members::MemberCommand),
-    /// Invite people into a tenant
+    /// Invite members into a tenant
     #[command(subcommand)]
     Invitation(members::InvitationCommand),
-    /// Import and examine what is known about BINs
+    /// Import and query BIN ranges
     #[command(subcommand)]
     Bins(bins::BinsCommand),
-    /// Examine the record of what was done
+    /// Verify the audit log
     #[command(subcommand)]
     Audit(audit::AuditCommand),
-    /// Keep a ledger of what was deleted, and apply it to a restored backup
+    /// Write a ledger of deletions, and apply it to a restored backup
     #[command(subcommand)]
     Erasures(erasures::ErasuresCommand),
-    /// Explain which limits on the rate of requests there are
+    /// Explain which rate limits apply to a request
     #[command(subcommand)]
     Limits(rate_limits::LimitsCommand),
-    /// Tell who uses what is deprecated, and what to use instead
+    /// List clients that use deprecated features, and the replacements
     Deprecations(deprecations::DeprecationsArguments),
     /// Show the catalog of connection formulas
     #[command(subcommand)]
     Formulas(formulas::FormulasCommand),
-    /// Run simulated card networks and a simulated issuer, for tests of 3-D Secure
+    /// Run simulated card networks and a simulated issuer for 3-D Secure tests
     ThreedsSimulator(threeds_simulator::ThreedsSimulatorArguments),
-    /// Print the description of the API (OpenAPI 3.1)
+    /// Print the OpenAPI 3.1 description of the API
     Openapi,
-    /// Print what every route needs and every permission opens, as Markdown
+    /// Print the permissions that each route requires, as Markdown
     Permissions,
-    /// Print the states of 3-D Secure sessions and the rules for authenticating them, as Markdown
+    /// Print the states of 3-D Secure sessions and the authentication rules, as Markdown
     ThreedsRules,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     harden::process();
+    operator::set_name(arguments.operator.clone());
     match run(arguments) {
         Ok(code) => code,
         Err(error) => {
@@ -125,10 +132,7 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "what went wrong goes to standard error"
-)]
+#[expect(clippy::print_stderr, reason = "errors are printed to standard error")]
 fn report(error: &anyhow::Error) {
     eprintln!("cloakroom: {error:#}");
 }
@@ -145,7 +149,10 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Dev(dev) => runtime()?.block_on(dev::run(dev))?,
         Command::Serve => runtime()?.block_on(serve::run(load()?))?,
         Command::Migrate(migrate) => runtime()?.block_on(migrate::run(&load()?, migrate))?,
-        Command::Doctor => return runtime()?.block_on(doctor::run(&load()?)),
+        Command::Doctor => {
+            let path = arguments.config.as_deref();
+            return runtime()?.block_on(doctor::run(&load()?, path));
+        }
         Command::Config(command) => {
             return configuration::run(&command, arguments.config.as_deref());
         }
@@ -162,18 +169,24 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Erasures(command) => runtime()?.block_on(erasures::run(load()?, command))?,
         Command::Limits(command) => runtime()?.block_on(rate_limits::run(load()?, command))?,
         Command::Deprecations(table) if table.markdown => {
-            say!("{}", cloakroom::deprecations::reference().trim_end());
+            print_line!("{}", cloakroom::deprecations::reference().trim_end());
         }
-        Command::Deprecations(asked) => {
-            runtime()?.block_on(deprecations::run(load()?, asked))?;
+        Command::Deprecations(arguments) => {
+            runtime()?.block_on(deprecations::run(load()?, arguments))?;
         }
         Command::Formulas(command) => formulas::run(command)?,
         Command::ThreedsSimulator(simulator) => {
             runtime()?.block_on(threeds_simulator::run(simulator))?;
         }
-        Command::Openapi => say!("{}", cloakroom::router::document_text().as_str().trim_end()),
-        Command::Permissions => say!("{}", cloakroom::doors::reference().trim_end()),
-        Command::ThreedsRules => say!("{}", cloakroom::threeds::reference().trim_end()),
+        Command::Openapi => {
+            print_line!("{}", cloakroom::router::document_text().as_str().trim_end())
+        }
+        Command::Permissions => {
+            print_line!("{}", cloakroom::route_requirements::reference().trim_end())
+        }
+        Command::ThreedsRules => {
+            print_line!("{}", cloakroom::threeds::sessions::reference().trim_end())
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! The people of a tenant: nobody logs in, so members are made by command.
+//! `cloakroom member` and `cloakroom invitation`: members have no login, so commands create them.
 
 use clap::{Args, Subcommand, ValueEnum};
 use cloakroom::config::Config;
@@ -12,7 +12,7 @@ use crate::manage::open;
 pub(crate) enum MemberCommand {
     /// Add a member
     Add(MemberAdd),
-    /// List the members of a tenant, the newest first
+    /// List the members of a tenant, newest first
     List {
         #[arg(long)]
         tenant: Uuid,
@@ -27,7 +27,7 @@ pub(crate) struct MemberAdd {
     email: String,
     #[arg(long, value_enum, default_value = "admin")]
     role: RoleName,
-    /// The one owner of the tenant, which it must not have yet
+    /// Make this member the owner; a tenant has only one
     #[arg(long, conflicts_with = "role")]
     owner: bool,
     #[arg(long, value_name = "NAME")]
@@ -38,7 +38,7 @@ pub(crate) struct MemberAdd {
 
 #[derive(Subcommand)]
 pub(crate) enum InvitationCommand {
-    /// Invite somebody; the link is shown once
+    /// Invite a member; prints the link, which is shown only once
     Create {
         #[arg(long)]
         tenant: Uuid,
@@ -47,23 +47,23 @@ pub(crate) enum InvitationCommand {
         #[arg(long, value_enum, default_value = "admin")]
         role: RoleName,
     },
-    /// List the invitations of a tenant, the newest first
+    /// List the invitations of a tenant, newest first
     List {
         #[arg(long)]
         tenant: Uuid,
     },
-    /// Let an invitation live for another 72 hours, with a new link that is shown once
+    /// Extend an invitation by 72 hours; prints a new link, which is shown only once
     Resend {
         #[arg(long)]
         tenant: Uuid,
         #[arg(long)]
         invitation: Uuid,
     },
-    /// Make the holder of a link a member
+    /// Accept an invitation: make the holder of the link a member
     Accept {
         #[arg(long)]
         tenant: Uuid,
-        /// What `create` or `resend` showed
+        /// Link printed by `create` or `resend`
         #[arg(long)]
         link: String,
     },
@@ -99,13 +99,13 @@ pub(crate) async fn member(config: Config, command: MemberCommand) -> anyhow::Re
                 last_name: add.last_name,
             };
             let member = members::add(&vault, tenant.id, new).await?;
-            say!("member {}", member.id);
+            print_line!("member {}", member.id);
         }
         MemberCommand::List { tenant } => {
             let tenant = tenants::find(&vault, tenant).await?;
             for member in members::all(&vault, tenant.id).await? {
                 let (role, email) = (member.role.name(), member.user.email.as_str());
-                say!("{}  {role:9}  {email}", member.id);
+                print_line!("{}  {role:9}  {email}", member.id);
             }
         }
     }
@@ -126,29 +126,29 @@ pub(crate) async fn invitation(config: Config, command: InvitationCommand) -> an
                 email: email(&address)?,
                 role: role.role(),
             };
-            let (invitation, link) = members::invite_by_command(&vault, tenant.id, &new).await?;
-            say!("invitation {}", invitation.id);
-            show(tenant.id.uuid, &link);
+            let (invitation, link) = members::invite_as_operator(&vault, tenant.id, &new).await?;
+            print_line!("invitation {}", invitation.id);
+            print_link(tenant.id.uuid, &link);
         }
         InvitationCommand::List { tenant } => {
             let tenant = tenants::find(&vault, tenant).await?;
-            for invitation in members::all_invitations(&vault, tenant.id).await? {
+            for invitation in members::list_invitations_as_operator(&vault, tenant.id).await? {
                 let (role, status) = (invitation.role.name(), invitation.status.name());
                 let email = invitation.email.as_str();
-                say!("{}  {role:9}  {status:7}  {email}", invitation.id);
+                print_line!("{}  {role:9}  {status:7}  {email}", invitation.id);
             }
         }
         InvitationCommand::Resend { tenant, invitation } => {
             let tenant = tenants::find(&vault, tenant).await?;
             let (invitation, link) =
-                members::resend_by_command(&vault, tenant.id, invitation).await?;
-            say!("invitation {}", invitation.id);
-            show(tenant.id.uuid, &link);
+                members::resend_as_operator(&vault, tenant.id, invitation).await?;
+            print_line!("invitation {}", invitation.id);
+            print_link(tenant.id.uuid, &link);
         }
         InvitationCommand::Accept { tenant, link } => {
             let tenant = tenants::find(&vault, tenant).await?;
             let member = members::accept(&vault, tenant.id, &link).await?;
-            say!("member {}", member.id);
+            print_line!("member {}", member.id);
         }
     }
     vault.audit.close().await;
@@ -159,8 +159,8 @@ fn email(text: &str) -> anyhow::Result<Email> {
     Email::parse(text).map_err(|rule| anyhow::anyhow!("--email {rule}"))
 }
 
-fn show(tenant: Uuid, link: &InvitationLink) {
-    say!("link {}", link.expose());
-    say!("this is the only time the link is shown; it works for 72 hours");
-    say!("next: `cloakroom invitation accept --tenant {tenant} --link LINK`");
+fn print_link(tenant: Uuid, link: &InvitationLink) {
+    print_line!("link {}", link.expose());
+    print_line!("this link is shown only once; it is valid for 72 hours");
+    print_line!("next: `cloakroom invitation accept --tenant {tenant} --link LINK`");
 }

@@ -1,4 +1,4 @@
-//! `cloakroom migrate`: the schema, brought up to date.
+//! `cloakroom migrate`: migrates the database schema.
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -7,7 +7,7 @@ use cloakroom::storage;
 
 #[derive(Args)]
 pub(crate) struct MigrateArguments {
-    /// Also let this role read and write the tables, so that nodes need not own them
+    /// Also grant this role read and write access to the tables, so that nodes need not own them
     #[arg(long, value_name = "ROLE")]
     grant_to: Option<String>,
 }
@@ -16,21 +16,21 @@ pub(crate) async fn run(config: &Config, arguments: MigrateArguments) -> anyhow:
     let connection = storage::connect_once(&config.database).await?;
     let applied = storage::migrate(&connection).await?;
     for migration in &applied {
-        say!("applied {:04} {}", migration.number, migration.name);
+        print_line!("applied {:04} {}", migration.number, migration.name);
     }
     if applied.is_empty() {
-        say!("nothing to do: the database is up to date");
+        print_line!("nothing to do: the database is up to date");
     }
     if let Some(role) = arguments.grant_to {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         if role.is_empty() || !role.chars().all(is_plain) {
-            bail!("a role is named with lower-case letters, digits and `_`");
+            bail!("--grant-to must be lower-case letters, digits and `_`");
         }
         storage::grant(&connection, &role)
             .await
-            .context("the role cannot be granted")?;
-        say!("{role} may read and write the tables");
+            .context("cannot grant access to the role")?;
+        print_line!("{role} may read and write the tables");
     }
-    say!("next: `cloakroom tenant create --name NAME --type test`");
+    print_line!("next: `cloakroom tenant create --name NAME --type test`");
     Ok(())
 }

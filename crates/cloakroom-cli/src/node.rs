@@ -1,32 +1,42 @@
-//! A running node: the API listener, the admin listener, the jobs, and stopping all of them.
+//! A running node: the API listener, the admin listener and the jobs.
 
 use std::future::Future;
 use std::net::SocketAddr;
 
 use cloakroom::admin::{self, Readiness};
-use cloakroom::card_networks::CardNetworks;
 use cloakroom::config::Config;
 use cloakroom::server::Server;
 use cloakroom::telemetry::Telemetry;
-use cloakroom::{Vault, jobs, router, threeds};
+use cloakroom::threeds::networks::CardNetworks;
+use cloakroom::threeds::{ThreedsServer, sessions};
+use cloakroom::{Node, jobs, router};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// All listeners, bound but not yet answering.
+/// All listeners, bound but not yet accepting requests.
 pub(crate) struct Listeners {
     api: Server,
     admin: Server,
-    /// Where directory servers tell results.
+    /// Receives results (RReq) from directory servers.
     results: Option<Server>,
+    readiness: Readiness,
 }
 
 impl Listeners {
     pub(crate) async fn bind(config: &Config) -> anyhow::Result<Self> {
         let networks = CardNetworks::open(config)?;
+        let readiness = Readiness::new(jobs::CHECKS);
+        let api = Server::bind(&config.http).await?;
         Ok(Self {
-            results: Server::bind_results(config, &networks).await?,
-            api: Server::bind(&config.http).await?,
+            results: Server::bind_threeds_results(config, &networks).await?,
+            api: api.with_readiness(&readiness),
             admin: Server::bind_admin(config).await?,
+            readiness,
         })
+    }
+
+    /// The readiness of the node while it runs.
+    pub(crate) fn readiness(&self) -> Readiness {
+        self.readiness.clone()
     }
 
     pub(crate) fn api_address(&self) -> SocketAddr {
@@ -37,19 +47,19 @@ impl Listeners {
         self.admin.local_addr()
     }
 
-    /// Where directory servers tell results, if they do.
+    /// Address of the listener for results from directory servers, if there is one.
     pub(crate) fn results_address(&self) -> Option<SocketAddr> {
         self.results.as_ref().map(Server::local_addr)
     }
 
-    /// Answers until `stop`, then lets running requests finish.
+    /// Serves until `stop`, then drains running requests.
     pub(crate) async fn run(
         self,
-        vault: Vault,
+        vault: Node,
         telemetry: Telemetry,
         stop: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
-        let readiness = Readiness::new(jobs::CHECKS);
+        let readiness = self.readiness;
         let jobs = jobs::start(&vault, &readiness);
         let (drained, wait_drained) = tokio::sync::oneshot::channel::<()>();
         let admin_app = admin::router(readiness.clone(), telemetry.clone());
@@ -64,26 +74,29 @@ impl Listeners {
             self.api.run(router::api(vault.clone()), stop).await;
             drop(drained);
         };
-        // Results of challenges are taken for as long as anything else is.
-        let (settled, wait_settled) = tokio::sync::oneshot::channel::<()>();
+        // Accepts challenge results until the API has drained.
+        let (api_stopped, wait_api_stopped) = tokio::sync::oneshot::channel::<()>();
         let results = async {
             if let Some(results) = self.results {
                 let stopped = async {
-                    let _ = wait_settled.await;
+                    let _ = wait_api_stopped.await;
                 };
                 results
-                    .run(threeds::results_router(vault.clone()), stopped)
+                    .run(
+                        sessions::results_router(ThreedsServer::clone(&vault)),
+                        stopped,
+                    )
                     .await;
             }
         };
         let api = async {
             api.await;
-            drop(settled);
+            drop(api_stopped);
         };
         tokio::join!(api, admin, results);
         drop(jobs);
-        // Counts that cannot be written now are lost, which the documentation says.
-        let _lost = vault.deprecations.write(&vault).await;
+        // Counts that cannot be written now are lost, as documented.
+        let _lost = vault.deprecation_counts.write(&vault.db).await;
         vault.audit.close().await;
         tokio::task::spawn_blocking(move || telemetry.shutdown()).await?;
         Ok(())

@@ -1,11 +1,11 @@
-//! `cloakroom limits`: which limits a request meets, and why.
+//! `cloakroom limits`: explains which rate limits apply to a request.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use clap::{Args, Subcommand};
 use cloakroom::access::{RateLimit, TenantKind};
 use cloakroom::config::Config;
-use cloakroom::rate_limits::{Asked, AskedKey, Explained, Table, written};
+use cloakroom::rate_limits::{KeyInfo, LimitExplanation, RequestInfo, Table, written};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement};
 use uuid::Uuid;
@@ -14,34 +14,34 @@ use crate::manage::{self, AppType, TenantType};
 
 #[derive(Subcommand)]
 pub(crate) enum LimitsCommand {
-    /// Show every limit, and which of them a request meets
+    /// Show all limits, and which of them apply to a request
     Show(ShowArguments),
 }
 
 #[derive(Args)]
 pub(crate) struct ShowArguments {
-    /// The method of the request
+    /// Method of the request
     #[arg(long, value_name = "METHOD", default_value = "POST")]
     method: String,
-    /// Its path, such as /tokens or /tokens/{id}
+    /// Path of the request, for example /tokens or /tokens/{id}
     #[arg(long, value_name = "PATH", default_value = "/tokens")]
     path: String,
-    /// The type of the application whose key it has
+    /// Application type of the API key
     #[arg(long, value_enum, value_name = "TYPE", default_value = "private")]
     application: AppType,
-    /// The type of its tenant
+    /// Tenant type
     #[arg(long, value_enum, value_name = "TYPE", default_value = "production")]
     tenant_kind: TenantType,
-    /// A tenant by id or name, in place of its type; its quota is looked up
+    /// Tenant id or name, instead of the type; uses the quota of the tenant
     #[arg(long, value_name = "ID OR NAME", conflicts_with = "tenant_kind")]
     tenant: Option<String>,
-    /// The key is a legacy key
+    /// The API key is a legacy key
     #[arg(long)]
     legacy: bool,
-    /// It has no valid key
+    /// The request has no valid API key
     #[arg(long, conflicts_with_all = ["legacy", "tenant"])]
     without_key: bool,
-    /// The address that it comes from
+    /// Client IP address
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)))]
     address: IpAddr,
 }
@@ -51,16 +51,16 @@ pub(crate) async fn run(config: Config, command: LimitsCommand) -> anyhow::Resul
     let table = Table::load(&config.limits)?;
     let (tenant, rate_limit) = match &arguments.tenant {
         None => (arguments.tenant_kind.kind(), RateLimit::Default),
-        Some(named) => tenant_of(config.clone(), named).await?,
+        Some(id_or_name) => find_tenant(config.clone(), id_or_name).await?,
     };
-    let key = AskedKey {
+    let key = KeyInfo {
         id: Uuid::nil(),
         tenant,
         application: arguments.application.kind(),
         is_legacy: arguments.legacy,
         rate_limit,
     };
-    let asked = Asked {
+    let asked = RequestInfo {
         method: &arguments.method.to_uppercase(),
         route: &arguments.path,
         address: arguments.address,
@@ -68,33 +68,33 @@ pub(crate) async fn run(config: Config, command: LimitsCommand) -> anyhow::Resul
         proxy: None,
     };
     let explained = table.explain(&asked, &config.limits.exempt_addresses);
-    say!("{}\n", request(&asked));
-    say!("{}", drawn(&explained));
-    say!("\n{}", lowest(&explained));
+    print_line!("{}\n", describe_request(&asked));
+    print_line!("{}", limits_table(&explained));
+    print_line!("\n{}", describe_lowest(&explained));
     if !config.limits.enabled {
-        say!("Nothing of this holds at present: limits.enabled is false.");
+        print_line!("Rate limits are disabled: limits.enabled is false.");
     }
     Ok(())
 }
 
-/// The type of a tenant and its quota.
-async fn tenant_of(config: Config, named: &str) -> anyhow::Result<(TenantKind, RateLimit)> {
+/// The type and the rate limit of a tenant.
+async fn find_tenant(config: Config, id_or_name: &str) -> anyhow::Result<(TenantKind, RateLimit)> {
     let vault = manage::open(config).await?;
-    let tenant = manage::tenant_named(&vault, named).await?;
+    let tenant = manage::find_tenant(&vault, id_or_name).await?;
     Ok((
         tenant.kind,
         tenant.quotas.or_default(&vault.config).rate_limit,
     ))
 }
 
-fn request(asked: &Asked<'_>) -> String {
-    let Asked {
+fn describe_request(asked: &RequestInfo<'_>) -> String {
+    let RequestInfo {
         method,
         route,
         address,
         ..
     } = asked;
-    let who = match &asked.key {
+    let key = match &asked.key {
         None => "without a valid key".to_owned(),
         Some(key) => {
             let kind = if key.is_legacy {
@@ -110,10 +110,10 @@ fn request(asked: &Asked<'_>) -> String {
             format!("with {kind} of a {application} application of a {tenant} tenant{quota}")
         }
     };
-    format!("{method} {route} {who}, from {address}:")
+    format!("{method} {route} {key}, from {address}:")
 }
 
-fn drawn(explained: &[Explained<'_>]) -> comfy_table::Table {
+fn limits_table(explained: &[LimitExplanation<'_>]) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table
         .load_style(NOTHING)
@@ -150,7 +150,7 @@ fn drawn(explained: &[Explained<'_>]) -> comfy_table::Table {
     table
 }
 
-fn lowest(explained: &[Explained<'_>]) -> String {
+fn describe_lowest(explained: &[LimitExplanation<'_>]) -> String {
     match explained.iter().find(|one| one.is_lowest) {
         None => "No limit applies.".to_owned(),
         Some(one) => {

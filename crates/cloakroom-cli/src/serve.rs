@@ -1,17 +1,17 @@
-//! `cloakroom serve`: one node of the vault.
+//! `cloakroom serve`: runs a node.
 
 use anyhow::Context as _;
 use cloakroom::config::Config;
-use cloakroom::{Vault, telemetry};
+use cloakroom::{Node, telemetry};
 
 use crate::node::{Listeners, stop_signal};
 
 pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
     let telemetry = telemetry::start(&config)?;
     let stop = stop_signal()?;
-    let vault = Vault::open(config.clone())
+    let vault = Node::open(config.clone())
         .await
-        .context("the vault does not open")?;
+        .context("cannot open the vault")?;
     let listeners = Listeners::bind(&config).await?;
     listeners.run(vault, telemetry, stop).await
 }

@@ -1,4 +1,4 @@
-//! `cloakroom threeds-simulator`: card networks and an issuer on this machine, for tests of 3-D Secure.
+//! `cloakroom threeds-simulator`: simulated card networks and a simulated issuer for 3-D Secure tests.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,25 +19,25 @@ const ACS_PORT: u16 = 8494;
 
 #[derive(Args)]
 pub(crate) struct ThreedsSimulatorArguments {
-    /// Where the directory server listens, with mutual TLS; loopback addresses only
+    /// Address of the directory servers, with mutual TLS; loopback addresses only
     #[arg(long, value_name = "ADDRESS", default_value_t = local(DIRECTORY_PORT))]
     listen: SocketAddr,
-    /// Where the issuer's pages and the control endpoints are; loopback addresses only
+    /// Address of the issuer's pages and the control endpoints; loopback addresses only
     #[arg(long, value_name = "ADDRESS", default_value_t = local(ACS_PORT))]
     acs_listen: SocketAddr,
-    /// Where the certificates are kept; they are made if they are not there
+    /// Directory of the certificates, which are created if missing
     #[arg(long, value_name = "FOLDER")]
     folder: PathBuf,
-    /// Serve the issuer's pages without TLS, for a browser that does not know the test authority
+    /// Serve the issuer's pages without TLS, for browsers that do not trust the test CA
     #[arg(long)]
     acs_plain: bool,
-    /// After how many seconds decoupled authentications are decided
+    /// Seconds until a decoupled authentication completes
     #[arg(long, value_name = "SECONDS", default_value_t = DECOUPLED_DELAY.as_secs())]
     decoupled_delay: u64,
-    /// Stop when the standard input ends, for a program that runs it
+    /// Stop when standard input closes, for use as a child process
     #[arg(long)]
     attached: bool,
-    /// Print one JSON line when ready, for programs
+    /// Print one JSON line when ready, for scripts
     #[arg(long)]
     json: bool,
 }
@@ -46,7 +46,7 @@ fn local(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
-/// What a program needs to use the simulator; people get the same as text.
+/// The JSON output when the simulator is ready.
 #[derive(Serialize)]
 struct Ready {
     directory_urls: Vec<DirectoryUrl>,
@@ -76,28 +76,28 @@ pub(crate) async fn run(arguments: ThreedsSimulatorArguments) -> anyhow::Result<
     })
     .await?;
     announce(&ready(&simulator), arguments.json)?;
-    let (owner_left, ended) = oneshot::channel::<()>();
-    let _kept_open = match arguments.attached {
+    let (parent_exited, wait_parent_exited) = oneshot::channel::<()>();
+    let _open_sender = match arguments.attached {
         true => {
-            wait_for_end_of_input(owner_left);
+            wait_for_end_of_input(parent_exited);
             None
         }
-        false => Some(owner_left),
+        false => Some(parent_exited),
     };
     tokio::select! {
         () = stop => {}
-        _ = ended => {}
+        _ = wait_parent_exited => {}
     }
     simulator.stop().await;
     Ok(())
 }
 
-/// A thread of its own: nothing waits for it when the simulator stops for another reason.
-fn wait_for_end_of_input(owner_left: oneshot::Sender<()>) {
+/// Uses a separate thread, so that a blocked read does not delay the shutdown.
+fn wait_for_end_of_input(parent_exited: oneshot::Sender<()>) {
     std::thread::spawn(move || {
-        // Whatever ends the input, its owner is gone.
+        // Any end of the input means that the parent process is gone.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
-        drop(owner_left);
+        drop(parent_exited);
     });
 }
 
@@ -118,10 +118,10 @@ fn ready(simulator: &Simulator) -> Ready {
     }
 }
 
-/// All that is printed. The vault's settings for it are named here and nowhere else.
+/// Prints all output, including the settings that a vault needs.
 fn announce(ready: &Ready, json: bool) -> anyhow::Result<()> {
     if json {
-        say!("{}", serde_json::to_string(ready)?);
+        print_line!("{}", serde_json::to_string(ready)?);
         return Ok(());
     }
     let Ready {
@@ -133,16 +133,16 @@ fn announce(ready: &Ready, json: bool) -> anyhow::Result<()> {
         acs_spki_sha256,
         test_cards,
     } = ready;
-    say!(
+    print_line!(
         "\
-Simulated card networks and a simulated issuer are running, for tests only. Stop them with Ctrl-C.
+Simulated card networks and a simulated issuer are running, for tests only. Press Ctrl-C to stop.
 
   issuer's pages        {acs_url}
   control               {acs_url}/control/messages
-  test cards            {test_cards}, see docs/operate/threeds-simulator.md; every code is 1234
-  key of the pages      {acs_spki_sha256}  (SHA-256, for a browser's list of keys to allow)
+    test cards            {test_cards}, see docs/operate/threeds-simulator.md; every challenge code is 1234
+    public key hash       {acs_spki_sha256}  (SHA-256 of the SPKI, to allow the certificate in a browser)
 
-What a vault needs to use them: in its configuration
+To use them, add to the configuration of the vault
 
 [threeds]
 networks_file = \"networks.toml\"
@@ -160,7 +160,7 @@ and in networks.toml, for each network:
         key = key_file.display(),
     );
     for DirectoryUrl { network, url } in directory_urls {
-        say!(
+        print_line!(
             "\
 [[directory]]
 network = \"{network}\"

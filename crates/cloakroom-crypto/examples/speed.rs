@@ -1,4 +1,4 @@
-//! How long sealing and opening take: `cargo run --release -p cloakroom-crypto --example speed`.
+//! Measures encryption and decryption: `cargo run --release -p cloakroom-crypto --example speed`.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -16,7 +16,7 @@ const ROUNDS: u32 = 2_000;
 fn main() -> Result<(), Box<dyn Error>> {
     let key = Key::<Data>::generate();
     let control = Key::<Control>::generate();
-    let prints = Key::<Fingerprinting>::generate();
+    let fingerprinting = Key::<Fingerprinting>::generate();
     let context = RecordContext {
         environment: "production",
         tenant: [7; 16],
@@ -36,18 +36,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
     measure("mac 64 bytes", || mac(&control, "api_key", &[&[1; 64]]))?;
     measure("fingerprint 16 bytes", || {
-        fingerprint(&prints, "card", b"4242424242424242")
+        fingerprint(&fingerprinting, "card", b"4242424242424242")
     })?;
     measure("random 28 bytes", random_bytes::<28>)?;
     Ok(())
 }
 
-/// Prints the best batch, which other work on the machine disturbed least.
-fn measure<T>(name: &str, work: impl Fn() -> T) -> std::io::Result<()> {
+/// Prints the fastest batch, the one least disturbed by other load on the machine.
+fn measure<T>(name: &str, operation: impl Fn() -> T) -> std::io::Result<()> {
     let batch = |_| {
         let start = Instant::now();
         for _ in 0..ROUNDS {
-            black_box(work());
+            black_box(operation());
         }
         start.elapsed().as_nanos() / u128::from(ROUNDS)
     };

@@ -1,11 +1,11 @@
-//! Custody: the one seam through which a root key kept elsewhere may wrap our keys.
+//! Custody: lets an external KMS or HSM hold the root key and wrap our keys.
 
 use crate::{Error, Key, Purpose, RootKek, Sensitive, WrapContext, Wraps, equal_in_constant_time};
 
-/// Ties a key in custody to its row, whatever the custodian's own wrapping authenticates.
+/// Binds an externally wrapped key to its row, independent of what the external wrapping authenticates.
 ///
-/// A keyed digest of the context under the key itself: without the key nobody can make the
-/// binding of another row. It is stored in clear beside the custodian's bytes.
+/// A digest of the context keyed with the key itself: computing the binding of another row requires
+/// the key. It is stored in clear beside the wrapped key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CustodyBinding([u8; 32]);
 
@@ -21,7 +21,7 @@ impl From<[u8; 32]> for CustodyBinding {
     }
 }
 
-/// For root-key providers only, and only for keys that a root key wraps:
+/// For root key providers only, and only for keys that a root key wraps:
 ///
 /// ```compile_fail,E0599
 /// cloakroom_crypto::Key::<cloakroom_crypto::Data>::generate().expose_for_custody();
@@ -30,12 +30,12 @@ impl<P: Purpose> Key<P>
 where
     RootKek: Wraps<P>,
 {
-    /// The raw key, for a device or service that wraps it under a root key we never see.
+    /// The raw key, for an HSM or KMS that wraps it under a root key outside of this process.
     pub fn expose_for_custody(&self) -> Sensitive<Vec<u8>> {
         Sensitive::new(self.secret().to_vec())
     }
 
-    /// To be stored with what the custodian returned, and given back to [`Key::from_custody`].
+    /// The binding to store with the wrapped key; [`Key::from_custody`] verifies it.
     pub fn custody_binding(&self, context: &WrapContext<'_>) -> CustodyBinding {
         let fields = [
             b"custody.v1",
@@ -47,7 +47,7 @@ where
         CustodyBinding(self.digest(fields))
     }
 
-    /// Takes back a key that the custodian unwrapped, if it belongs to `context`.
+    /// Imports a key that the custodian unwrapped; verifies that it belongs to `context`.
     pub fn from_custody(
         raw: &Sensitive<Vec<u8>>,
         context: &WrapContext<'_>,
@@ -74,21 +74,21 @@ mod tests {
     };
 
     #[test]
-    fn a_key_returns_from_custody() {
+    fn a_key_survives_a_custody_round_trip() {
         let key = Key::<TenantKek>::generate();
         let (raw, binding) = (key.expose_for_custody(), key.custody_binding(&CONTEXT));
 
-        let back = Key::<TenantKek>::from_custody(&raw, &CONTEXT, &binding).unwrap();
+        let imported = Key::<TenantKek>::from_custody(&raw, &CONTEXT, &binding).unwrap();
 
-        assert!(back.secret() == key.secret());
+        assert!(imported.secret() == key.secret());
     }
 
     #[test]
-    fn a_key_in_custody_belongs_to_one_row() {
+    fn a_key_in_custody_is_bound_to_its_row() {
         let key = Key::<Control>::generate();
         let (raw, binding) = (key.expose_for_custody(), key.custody_binding(&CONTEXT));
 
-        let elsewhere = [
+        let other_contexts = [
             WrapContext {
                 environment: "prod",
                 ..CONTEXT
@@ -106,7 +106,7 @@ mod tests {
                 ..CONTEXT
             },
         ];
-        for context in elsewhere {
+        for context in other_contexts {
             let result = Key::<Control>::from_custody(&raw, &context, &binding);
             assert_eq!(result.err(), Some(Error::Integrity), "{context:?}");
         }

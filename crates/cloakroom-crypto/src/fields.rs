@@ -1,8 +1,8 @@
-//! Authenticated data as a list of fields, each behind its length, so that no two lists collide.
+//! Encodes associated data as length-prefixed fields, so that no two lists collide.
 
 use crate::Error;
 
-/// Each field as a big-endian u16 length and its bytes.
+/// Encodes each field as a big-endian u16 length and its bytes.
 pub(crate) fn length_prefixed(fields: &[&[u8]]) -> Result<Vec<u8>, Error> {
     let total = fields.iter().map(|field| 2 + field.len()).sum();
     let mut bytes = Vec::with_capacity(total);
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moving_a_byte_between_fields_changes_the_bytes() {
+    fn moving_a_byte_between_fields_changes_the_encoding() {
         let ab_c = length_prefixed(&[b"ab", b"c"]).unwrap();
         let a_bc = length_prefixed(&[b"a", b"bc"]).unwrap();
 
@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_too_long_for_its_length_is_refused() {
+    fn fields_over_65535_bytes_are_rejected() {
         assert!(length_prefixed(&[&[0; 65_535]]).is_ok());
         assert_eq!(length_prefixed(&[&[0; 65_536]]), Err(Error::ContextTooLong));
     }

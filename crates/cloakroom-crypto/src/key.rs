@@ -1,4 +1,4 @@
-//! `Key`: 256 secret bits that know what they are for.
+//! `Key`: a 256-bit secret key, typed by its purpose.
 
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -12,10 +12,10 @@ pub const KEY_BYTES: usize = 32;
 
 /// A secret key for one purpose.
 ///
-/// The bytes live on the heap, so moving a key leaves no copy behind, and are wiped on drop.
+/// The bytes are on the heap, so moving a key leaves no copy behind, and are zeroized on drop.
 /// To share a key, share an `Arc` of it.
 ///
-/// It cannot be printed, cloned or serialized, and neither can a type that holds one:
+/// It cannot be printed, cloned or serialized, and neither can a type that contains one:
 ///
 /// ```compile_fail,E0277
 /// let key = cloakroom_crypto::Key::<cloakroom_crypto::Data>::generate();
@@ -38,7 +38,7 @@ pub const KEY_BYTES: usize = 32;
 /// let _ = serde_json::to_string(&key);
 /// ```
 ///
-/// Only a root key is made from bytes:
+/// Only a root key can be constructed from bytes:
 ///
 /// ```
 /// use cloakroom_crypto::{Key, RootKek, Sensitive};
@@ -52,7 +52,7 @@ pub const KEY_BYTES: usize = 32;
 /// ```
 pub struct Key<P: Purpose> {
     bytes: Box<Zeroizing<[u8; KEY_BYTES]>>,
-    /// Made when a digest is first asked for; wiped like the bytes.
+    /// Initialized by the first digest; zeroized like the bytes.
     hmac: OnceLock<Box<HmacKey>>,
     purpose: PhantomData<P>,
 }
@@ -64,7 +64,7 @@ impl<P: Purpose> Key<P> {
         key
     }
 
-    /// Names the key without revealing it: equal keys of one purpose have equal check values.
+    /// Key check value (KCV): identifies the key without revealing it. Equal keys of one purpose have equal values.
     pub fn check_value(&self) -> CheckValue {
         let fields = [b"cloakroom key check v1", P::PURPOSE.name().as_bytes()];
         let digest = self.digest(fields);
@@ -83,7 +83,7 @@ impl<P: Purpose> Key<P> {
         &self.bytes
     }
 
-    /// Copies straight into the heap, so that no array of key bytes stays on the stack.
+    /// Copies directly to the heap, so that no key bytes remain on the stack.
     pub(crate) fn from_slice(bytes: &[u8]) -> Result<Self, Error> {
         if bytes.len() != KEY_BYTES {
             return Err(Error::KeyLength);
@@ -103,7 +103,7 @@ impl<P: Purpose> Key<P> {
 }
 
 impl Key<RootKek> {
-    /// Takes over a root key that a provider read; `bytes` stays the caller's to drop.
+    /// Imports a root key read by a provider. The caller still owns and drops `bytes`.
     pub fn from_bytes(bytes: &Sensitive<Vec<u8>>) -> Result<Self, Error> {
         Self::from_slice(bytes.expose())
     }
@@ -111,7 +111,7 @@ impl Key<RootKek> {
 
 pub(crate) const CHECK_VALUE_BYTES: usize = 8;
 
-/// The first 8 bytes of a keyed digest: enough to notice a wrong key, useless for finding it.
+/// The first 8 bytes of a keyed digest: enough to detect a wrong key, useless for recovering it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CheckValue([u8; CHECK_VALUE_BYTES]);
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_value_names_key_and_purpose() {
+    fn check_values_identify_key_and_purpose() {
         let value = |byte| Key::<Data>::from_slice(&[byte; 32]).unwrap().check_value();
         let same_bytes = Key::<TenantKek>::from_slice(&[1; 32]).unwrap();
 

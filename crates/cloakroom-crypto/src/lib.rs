@@ -1,13 +1,13 @@
-//! Sealing, key wrapping and keyed digests: the only crate that touches ciphers.
+//! Authenticated encryption, key wrapping and keyed digests: the only crate that uses ciphers.
 //!
 //! A [`Key`] carries its purpose in its type, so a key that seals records cannot sign a checkpoint,
-//! and a tenant key cannot be wrapped by the wrong parent. Clear keys never leave this crate except
-//! through the custody methods of [`Key`]; plaintext travels in [`Sensitive`].
+//! and a tenant key cannot be wrapped by the wrong parent. Plaintext keys leave this crate only
+//! through the custody methods of [`Key`]; plaintext data is held in [`Sensitive`].
 //!
-//! Nothing here locks memory: that needs the operating system, and this crate does no I/O. The
-//! process forbids core dumps and locks its pages when it starts.
+//! This crate does no I/O and does not lock memory. The process disables core dumps and locks its
+//! pages at startup.
 //!
-//! The byte formats are written down in `FORMAT.md`, with vectors beside it.
+//! `FORMAT.md` specifies the byte formats; `vectors/` holds test vectors.
 //!
 //! ```
 //! use cloakroom_crypto::{Data, Key, PolicyDigest, RecordContext, open, seal};
@@ -62,18 +62,18 @@ pub use sensitive::Sensitive;
 pub use wrap::{WrapContext, unwrap, wrap};
 pub use zeroize::Zeroize;
 
-/// What can go wrong; deliberately poor in detail, and never holding data.
+/// Errors of this crate. They carry no data and little detail on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Every way in which something fails to open: an attacker learns nothing from the kind.
-    #[error("sealed bytes do not open in this context")]
+    /// Any decryption failure. One variant for all causes gives an attacker no oracle.
+    #[error("authentication failed: wrong key, wrong context or modified ciphertext")]
     Integrity,
     #[error("a context field is longer than 65535 bytes")]
     ContextTooLong,
     #[error("key material is not 32 bytes")]
     KeyLength,
-    #[error("no such key purpose")]
+    #[error("unknown key purpose")]
     UnknownPurpose,
-    #[error("the cipher library refused to seal")]
+    #[error("the cryptographic provider failed")]
     Provider,
 }

@@ -1,15 +1,15 @@
-//! The policy digest: what decides about a record in clear, bound to what is sealed.
+//! The policy digest: binds a record's clear-text policy attributes to its ciphertext.
 
 use crate::primitives;
 
 /// SHA-256 over a record's type, sorted containers and expiry.
 ///
-/// Whoever edits one of them in the database without sealing again makes the record unreadable.
+/// A record whose attributes were edited in the database without re-encryption fails to decrypt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PolicyDigest([u8; 32]);
 
 impl PolicyDigest {
-    /// The order of `containers` does not matter. A record without them says so:
+    /// The order of `containers` does not matter. For a record without containers:
     /// `PolicyDigest::new::<&str>("webhook_secret", &[], None)`.
     pub fn new<S: AsRef<str>>(
         kind: &str,
@@ -28,7 +28,7 @@ impl PolicyDigest {
         ))
     }
 
-    /// The same policy with one more attribute that decides.
+    /// Chains a further attribute into the digest.
     #[must_use]
     pub fn with(self, name: &str, value: &str) -> Self {
         let fields: [&[u8]; 4] = [
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_further_attribute_changes_the_digest_by_name_and_value() {
+    fn chained_attributes_change_the_digest() {
         let plain = PolicyDigest::new("card", &["/a/"], None);
         let masked = plain.with("mask", "x");
 
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_depends_on_everything_but_the_order_of_containers() {
+    fn only_the_order_of_containers_is_ignored() {
         let digest = PolicyDigest::new("card", &["/a/", "/b/"], Some(5));
 
         assert_eq!(digest, PolicyDigest::new("card", &["/b/", "/a/"], Some(5)));

@@ -1,8 +1,8 @@
-//! What a key is for: markers that live in types, and the numbers that live in columns.
+//! Key purposes: marker types for the compiler, and the numbers stored in the database.
 
 use crate::Error;
 
-/// The purpose of a key as the database knows it; numbers and names never change.
+/// The purpose of a key as stored in the database. Numbers and names never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(i16)]
 pub enum KeyPurpose {
@@ -34,7 +34,7 @@ impl KeyPurpose {
         self as i16
     }
 
-    /// The name that check values and wrapped keys are bound to.
+    /// The name authenticated by check values and wrapped keys.
     pub fn name(self) -> &'static str {
         match self {
             Self::RootKek => "root_kek",
@@ -61,7 +61,7 @@ impl TryFrom<i16> for KeyPurpose {
     }
 }
 
-/// A purpose at the level of types. Sealed: the list of purposes is closed.
+/// A purpose as a marker type. Sealed: other crates cannot add purposes.
 pub trait Purpose: sealed::Sealed {
     const PURPOSE: KeyPurpose;
 }
@@ -72,17 +72,17 @@ pub struct RootKek;
 pub struct TenantKek;
 /// Seals token and intent data.
 pub struct Data;
-/// Makes fingerprints.
+/// Computes fingerprints.
 pub struct Fingerprinting;
-/// Makes blind search terms.
+/// Computes blind index terms.
 pub struct Index;
-/// Seals stored replies and digests the requests they answer.
+/// Seals responses stored for idempotency keys, and digests their requests.
 pub struct Reply;
 /// Authenticates rows of tenants, applications, API keys, permissions and quotas.
 pub struct Control;
 /// Signs checkpoints of the audit chain.
 pub struct Audit;
-/// Seals security codes for a short time; never kept in a database.
+/// Seals security codes for their short retention; never stored in a database.
 pub struct SecurityCode;
 
 macro_rules! purposes {
@@ -106,7 +106,7 @@ purposes! {
     SecurityCode => SecurityCode,
 }
 
-/// Which keys a key-encrypting key may wrap.
+/// The keys that a key-encrypting key may wrap.
 pub trait Wraps<P: Purpose>: Purpose {}
 impl Wraps<TenantKek> for RootKek {}
 impl Wraps<Control> for RootKek {}
@@ -123,7 +123,7 @@ impl SealsRecords for Data {}
 impl SealsRecords for Reply {}
 impl SealsRecords for SecurityCode {}
 
-/// Keys that authenticate what is stored in clear.
+/// Keys that authenticate data stored in clear.
 pub trait Authenticates: Purpose {}
 impl Authenticates for Control {}
 impl Authenticates for Audit {}
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_tell_purposes_apart() {
+    fn numbers_and_names_are_unique() {
         let names: HashSet<_> = KeyPurpose::ALL.map(KeyPurpose::name).into();
         assert_eq!(names.len(), KeyPurpose::ALL.len());
         for purpose in KeyPurpose::ALL {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_number_is_refused() {
+    fn unknown_numbers_are_rejected() {
         for number in [i16::MIN, -1, 0, 10, i16::MAX] {
             assert_eq!(KeyPurpose::try_from(number), Err(Error::UnknownPurpose));
         }

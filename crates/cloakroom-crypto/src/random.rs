@@ -1,4 +1,4 @@
-//! Randomness: the provider's generator, in the shapes the vault needs.
+//! Random bytes, identifiers and text from the provider's generator.
 
 use aws_lc_rs::rand;
 use zeroize::Zeroizing;
@@ -13,16 +13,17 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
 
 /// Text of `length` characters, each of the 58 equally likely (5.86 bits per character).
 pub fn random_base58(length: usize) -> String {
-    // The largest multiple of 58 in a byte: what lies above would favor the first characters.
+    // The largest multiple of 58 below 256. Rejecting larger bytes avoids modulo bias.
     const LIMIT: u8 = 232;
     let mut text = String::with_capacity(length);
     let mut pool = Zeroizing::new([0; 64]);
     while text.len() < length {
         fill(pool.as_mut_slice());
         let missing = length - text.len();
-        let fair = pool.iter().filter(|byte| **byte < LIMIT);
+        let unbiased = pool.iter().filter(|byte| **byte < LIMIT);
         text.extend(
-            fair.take(missing)
+            unbiased
+                .take(missing)
                 .map(|byte| char::from(BASE58[usize::from(byte % 58)])),
         );
     }
@@ -37,13 +38,13 @@ pub fn random_uuid_v4_bytes() -> [u8; 16] {
     bytes
 }
 
-/// Fills `bytes` with chance that nobody can guess.
+/// Fills `bytes` with cryptographically secure random bytes.
 pub fn fill(bytes: &mut [u8]) {
     #[expect(
         clippy::expect_used,
-        reason = "the provider aborts rather than go on without randomness"
+        reason = "the provider aborts the process when it has no entropy"
     )]
-    rand::fill(bytes).expect("the random source answers");
+    rand::fill(bytes).expect("random bytes from the provider");
 }
 
 #[cfg(test)]
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base58_has_the_asked_length_and_alphabet() {
+    fn base58_text_has_the_requested_length_and_alphabet() {
         for length in [0, 1, 22, 63, 64, 65, 500] {
             let text = random_base58(length);
             assert_eq!(text.len(), length);
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn base58_favors_no_character() {
+    fn base58_characters_are_uniform() {
         let draws = 58_000;
         let mut counts = [0_u32; 256];
         for byte in random_base58(draws).bytes() {

@@ -1,11 +1,11 @@
-//! `Sensitive`: the holder of plaintext, which prints nothing and is wiped when dropped.
+//! `Sensitive`: a wrapper for plaintext that is redacted in `Debug` output and zeroized on drop.
 
 use std::fmt;
 use std::mem;
 
 use zeroize::Zeroize;
 
-/// Plaintext that must not be printed, copied by accident, or left in freed memory.
+/// Plaintext that must not be printed, copied by accident or left in freed memory.
 ///
 /// ```
 /// use cloakroom_crypto::Sensitive;
@@ -40,12 +40,12 @@ impl<T: Zeroize> Sensitive<T> {
         &self.0
     }
 
-    /// Growing a `Vec` or `String` in place may move it and leave the old bytes behind.
+    /// Caution: growing a `Vec` or `String` may reallocate and leave the old bytes in freed memory.
     pub fn expose_mut(&mut self) -> &mut T {
         &mut self.0
     }
 
-    /// Gives up the protection; for handing the value to a type that wipes it as well.
+    /// Removes the protection. Use it only to move the value into a type that also zeroizes.
     pub fn into_inner(mut self) -> T
     where
         T: Default,
@@ -73,24 +73,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dropped_value_is_wiped() {
-        static WIPED: AtomicBool = AtomicBool::new(false);
-        struct Witness;
-        impl Zeroize for Witness {
+    fn values_are_zeroized_on_drop() {
+        static ZEROIZED: AtomicBool = AtomicBool::new(false);
+        struct Probe;
+        impl Zeroize for Probe {
             fn zeroize(&mut self) {
-                WIPED.store(true, Ordering::Relaxed);
+                ZEROIZED.store(true, Ordering::Relaxed);
             }
         }
 
-        drop(Sensitive::new(Witness));
+        drop(Sensitive::new(Probe));
 
-        assert!(WIPED.load(Ordering::Relaxed));
+        assert!(ZEROIZED.load(Ordering::Relaxed));
     }
 
     #[test]
-    fn debug_shows_nothing_even_inside_another_type() {
+    fn debug_output_is_redacted_inside_other_types() {
         #[derive(Debug)]
-        #[expect(dead_code, reason = "only its Debug is looked at")]
+        #[expect(dead_code, reason = "only its Debug output is tested")]
         struct Card {
             number: Sensitive<String>,
         }

@@ -1,4 +1,4 @@
-//! Committed vectors, opened by this crate and by a second implementation written for this test.
+//! Committed test vectors, decrypted by this crate and by an independent implementation.
 
 use aws_lc_rs::{aead, digest, hmac};
 use serde_json::Value;
@@ -15,7 +15,7 @@ const WRAPS: &str = include_str!("../vectors/wrap.json");
 const DIGESTS: &str = include_str!("../vectors/digest.json");
 
 #[test]
-fn record_vectors_are_sealed_and_opened() {
+fn record_vectors_match() {
     for vector in parse(RECORDS) {
         let key = key::<Data>(&vector["key"]);
         let id = bytes(&vector["record_id"]);
@@ -29,14 +29,17 @@ fn record_vectors_are_sealed_and_opened() {
 }
 
 #[test]
-fn record_vectors_open_elsewhere() {
+fn record_vectors_decrypt_with_the_independent_implementation() {
     for vector in parse(RECORDS) {
-        assert_eq!(second::open_record(&vector), bytes(&vector["plaintext"]));
+        assert_eq!(
+            independent::open_record(&vector),
+            bytes(&vector["plaintext"])
+        );
     }
 }
 
 #[test]
-fn wrap_vectors_are_wrapped_and_unwrapped() {
+fn wrap_vectors_match() {
     for vector in parse(WRAPS) {
         let wrapped = wrapped_key(&vector);
         assert_eq!(hex::encode(wrapped), text(&vector["wrapped"]));
@@ -44,26 +47,30 @@ fn wrap_vectors_are_wrapped_and_unwrapped() {
 }
 
 #[test]
-fn wrap_vectors_unwrap_elsewhere() {
+fn wrap_vectors_unwrap_with_the_independent_implementation() {
     for vector in parse(WRAPS) {
-        assert_eq!(second::unwrap(&vector), bytes(&vector["key"]));
+        assert_eq!(independent::unwrap(&vector), bytes(&vector["key"]));
     }
 }
 
 #[test]
-fn digest_vectors_hold() {
+fn digest_vectors_match() {
     for vector in parse(DIGESTS) {
         let name = text(&vector["function"]);
-        let digest = hex::encode(made_digest(&vector));
+        let digest = hex::encode(compute_digest(&vector));
 
         assert_eq!(digest, text(&vector["digest"]), "{name}");
-        assert_eq!(second::digest(&vector), bytes(&vector["digest"]), "{name}");
+        assert_eq!(
+            independent::digest(&vector),
+            bytes(&vector["digest"]),
+            "{name}"
+        );
     }
 }
 
-/// Completes vectors whose inputs were added by hand.
+/// Fills in the outputs of vectors whose inputs were added by hand.
 ///
-/// A change in what was there already is a change of format, and needs a new version byte.
+/// A changed output of an existing vector is a format change and needs a new version byte.
 #[test]
 #[ignore = "writes the files that the other tests read"]
 fn write_vectors() {
@@ -78,7 +85,7 @@ fn write_vectors() {
     };
     write("envelope", RECORDS, "envelope", sealed_record);
     write("wrap", WRAPS, "wrapped", wrapped_key);
-    write("digest", DIGESTS, "digest", made_digest);
+    write("digest", DIGESTS, "digest", compute_digest);
 }
 
 fn sealed_record(vector: &Value) -> Vec<u8> {
@@ -95,16 +102,16 @@ fn sealed_record(vector: &Value) -> Vec<u8> {
 
 fn wrapped_key(vector: &Value) -> Vec<u8> {
     match text(&vector["purpose"]) {
-        "tenant_kek" => wrap_there_and_back::<RootKek, TenantKek>(vector),
-        "control" => wrap_there_and_back::<RootKek, Control>(vector),
-        "security_code" => wrap_there_and_back::<RootKek, SecurityCode>(vector),
-        "data" => wrap_there_and_back::<TenantKek, Data>(vector),
-        "index" => wrap_there_and_back::<TenantKek, Index>(vector),
+        "tenant_kek" => wrap_and_unwrap::<RootKek, TenantKek>(vector),
+        "control" => wrap_and_unwrap::<RootKek, Control>(vector),
+        "security_code" => wrap_and_unwrap::<RootKek, SecurityCode>(vector),
+        "data" => wrap_and_unwrap::<TenantKek, Data>(vector),
+        "index" => wrap_and_unwrap::<TenantKek, Index>(vector),
         other => panic!("no vector is expected for {other}"),
     }
 }
 
-fn wrap_there_and_back<K: Wraps<P>, P: Purpose>(vector: &Value) -> Vec<u8> {
+fn wrap_and_unwrap<K: Wraps<P>, P: Purpose>(vector: &Value) -> Vec<u8> {
     let (kek, key) = (key::<K>(&vector["kek"]), key::<P>(&vector["key"]));
     let (salt, nonce) = (array(&vector["salt"]), array(&vector["nonce"]));
     let context = WrapContext {
@@ -113,12 +120,12 @@ fn wrap_there_and_back<K: Wraps<P>, P: Purpose>(vector: &Value) -> Vec<u8> {
         version: number(&vector["version"]),
     };
     let wrapped = wrap_with(&kek, &key, &context, salt, nonce).unwrap();
-    let back: Key<P> = unwrap(&kek, &context, &wrapped).unwrap();
-    assert!(back.secret() == key.secret());
+    let unwrapped: Key<P> = unwrap(&kek, &context, &wrapped).unwrap();
+    assert!(unwrapped.secret() == key.secret());
     wrapped
 }
 
-fn made_digest(vector: &Value) -> Vec<u8> {
+fn compute_digest(vector: &Value) -> Vec<u8> {
     let (secret, name) = (&vector["key"], text(&vector["name"]));
     let value = &bytes(&vector["value"])[..];
     match text(&vector["function"]) {
@@ -146,8 +153,8 @@ fn key<P: Purpose>(secret: &Value) -> Key<P> {
     Key::from_slice(&bytes(secret)).unwrap()
 }
 
-/// Written from `FORMAT.md` alone: shares no code with the crate, builds HKDF by hand.
-mod second {
+/// Implements `FORMAT.md`: shares no code with the crate and builds HKDF from HMAC.
+mod independent {
     use super::*;
 
     pub(super) fn open_record(vector: &Value) -> Vec<u8> {

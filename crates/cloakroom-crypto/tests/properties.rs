@@ -1,4 +1,4 @@
-//! What must hold for every key, context and plaintext.
+//! Properties of every key, context and plaintext.
 
 use cloakroom_crypto::{
     Data, Error, Key, PolicyDigest, RecordContext, RootKek, TenantKek, WrapContext, open, seal,
@@ -6,9 +6,9 @@ use cloakroom_crypto::{
 };
 use proptest::prelude::*;
 
-/// A context that owns its parts, so that one of them can be changed.
+/// A `RecordContext` that owns its fields, so that one of them can be changed.
 #[derive(Debug, Clone, PartialEq)]
-struct Place {
+struct OwnedContext {
     environment: String,
     tenant: [u8; 16],
     kind: String,
@@ -20,7 +20,7 @@ struct Place {
     expires_at_micros: Option<i64>,
 }
 
-impl Place {
+impl OwnedContext {
     fn context(&self) -> RecordContext<'_> {
         RecordContext {
             environment: &self.environment,
@@ -33,45 +33,45 @@ impl Place {
         }
     }
 
-    /// This place with one field taken from another.
+    /// A copy with one field taken from `other`.
     fn with_field_of(&self, other: &Self, field: usize) -> Self {
-        let mut place = self.clone();
+        let mut changed = self.clone();
         let other = other.clone();
         match field {
-            0 => place.environment = other.environment,
-            1 => place.tenant = other.tenant,
-            2 => place.kind = other.kind,
-            3 => place.record_id = other.record_id,
-            4 => place.column = other.column,
-            5 => place.row_version = other.row_version,
-            6 => place.policy_kind = other.policy_kind,
-            7 => place.containers = other.containers,
-            _ => place.expires_at_micros = other.expires_at_micros,
+            0 => changed.environment = other.environment,
+            1 => changed.tenant = other.tenant,
+            2 => changed.kind = other.kind,
+            3 => changed.record_id = other.record_id,
+            4 => changed.column = other.column,
+            5 => changed.row_version = other.row_version,
+            6 => changed.policy_kind = other.policy_kind,
+            7 => changed.containers = other.containers,
+            _ => changed.expires_at_micros = other.expires_at_micros,
         }
-        place.containers.sort();
-        place
+        changed.containers.sort();
+        changed
     }
 }
 
-fn place() -> impl Strategy<Value = Place> {
-    let sealed = (
+fn owned_context() -> impl Strategy<Value = OwnedContext> {
+    let location = (
         ".{0,12}",
         any::<[u8; 16]>(),
         ".{0,12}",
         any::<Vec<u8>>(),
         ".{0,12}",
     );
-    let decided = (
+    let version_and_policy = (
         any::<u32>(),
         ".{0,12}",
         prop::collection::vec(".{0,12}", 0..4),
         any::<Option<i64>>(),
     );
-    (sealed, decided).prop_map(|(sealed, decided)| {
-        let (environment, tenant, kind, record_id, column) = sealed;
-        let (row_version, policy_kind, mut containers, expires_at_micros) = decided;
+    (location, version_and_policy).prop_map(|(location, version_and_policy)| {
+        let (environment, tenant, kind, record_id, column) = location;
+        let (row_version, policy_kind, mut containers, expires_at_micros) = version_and_policy;
         containers.sort();
-        Place {
+        OwnedContext {
             environment,
             tenant,
             kind,
@@ -86,26 +86,26 @@ fn place() -> impl Strategy<Value = Place> {
 }
 
 fn plaintext() -> impl Strategy<Value = Vec<u8>> {
-    // Mostly zeros and 0x80, to lead the padding into temptation.
+    // Mostly zeros and 0x80, the bytes that padding consists of.
     let byte = prop_oneof![Just(0), Just(0x80), any::<u8>()];
     prop::collection::vec(byte, 0..200)
 }
 
 proptest! {
     #[test]
-    fn what_is_sealed_opens(place in place(), version: u32, plaintext in plaintext()) {
+    fn sealed_values_decrypt(owner in owned_context(), version: u32, plaintext in plaintext()) {
         let key = Key::<Data>::generate();
 
-        let sealed = seal(&key, version, &place.context(), &plaintext).unwrap();
-        let opened = open(&key, &place.context(), &sealed).unwrap();
+        let sealed = seal(&key, version, &owner.context(), &plaintext).unwrap();
+        let opened = open(&key, &owner.context(), &sealed).unwrap();
 
         prop_assert_eq!(opened.expose(), &plaintext);
         prop_assert_eq!(sealed_key_version(&sealed), Ok(version));
     }
 
     #[test]
-    fn the_length_tells_only_the_block(length in 0..5000_usize) {
-        let place = Place {
+    fn the_length_reveals_only_the_number_of_blocks(length in 0..5000_usize) {
+        let owner = OwnedContext {
             environment: String::new(),
             tenant: [0; 16],
             kind: String::new(),
@@ -117,14 +117,18 @@ proptest! {
             expires_at_micros: None,
         };
 
-        let sealed = seal(&Key::<Data>::generate(), 1, &place.context(), &vec![1; length]).unwrap();
+        let sealed = seal(&Key::<Data>::generate(), 1, &owner.context(), &vec![1; length]).unwrap();
 
         prop_assert_eq!((sealed.len() - 50) % 32, 0);
         prop_assert!((length + 1..=length + 32).contains(&(sealed.len() - 50)));
     }
 
     #[test]
-    fn a_sealed_value_opens_nowhere_else(here in place(), there in place(), field in 0..9_usize) {
+    fn a_sealed_value_does_not_decrypt_in_another_context(
+        here in owned_context(),
+        there in owned_context(),
+        field in 0..9_usize,
+    ) {
         let key = Key::<Data>::generate();
         let elsewhere = here.with_field_of(&there, field);
         prop_assume!(here != elsewhere);
@@ -136,22 +140,22 @@ proptest! {
     }
 
     #[test]
-    fn another_key_opens_nothing(place in place(), plaintext in plaintext()) {
-        let sealed = seal(&Key::<Data>::generate(), 1, &place.context(), &plaintext).unwrap();
+    fn another_key_is_rejected(owner in owned_context(), plaintext in plaintext()) {
+        let sealed = seal(&Key::<Data>::generate(), 1, &owner.context(), &plaintext).unwrap();
 
-        let opened = open(&Key::<Data>::generate(), &place.context(), &sealed);
+        let opened = open(&Key::<Data>::generate(), &owner.context(), &sealed);
 
         prop_assert_eq!(opened.err(), Some(Error::Integrity));
     }
 
     #[test]
-    fn arbitrary_bytes_open_nothing(place in place(), mut bytes: Vec<u8>, marked: bool) {
+    fn arbitrary_bytes_are_rejected(owner in owned_context(), mut bytes: Vec<u8>, marked: bool) {
         if marked {
             bytes.splice(..bytes.len().min(2), [1, 1]);
         }
         let _ = sealed_key_version(&bytes);
 
-        let opened = open(&Key::<Data>::generate(), &place.context(), &bytes);
+        let opened = open(&Key::<Data>::generate(), &owner.context(), &bytes);
         let unwrapped = unwrap::<RootKek, TenantKek>(
             &Key::generate(),
             &WrapContext { environment: "test", tenant: None, version: 1 },
@@ -163,47 +167,60 @@ proptest! {
     }
 
     #[test]
-    fn what_is_wrapped_unwraps_there_only(
-        here in wrap_place(),
-        there in wrap_place(),
+    fn a_wrapped_key_unwraps_only_in_its_context(
+        here in owned_wrap_context(),
+        there in owned_wrap_context(),
         field in 0..3_usize,
     ) {
         let (kek, key) = (Key::<RootKek>::generate(), Key::<TenantKek>::generate());
         let mut elsewhere = here.clone();
         match field {
-            0 => elsewhere.0 = there.0,
-            1 => elsewhere.1 = there.1,
-            _ => elsewhere.2 = there.2,
+            0 => elsewhere.environment = there.environment,
+            1 => elsewhere.tenant = there.tenant,
+            _ => elsewhere.version = there.version,
         }
 
-        let wrapped = wrap(&kek, &key, &wrap_context(&here)).unwrap();
-        let back: Key<TenantKek> = unwrap(&kek, &wrap_context(&here), &wrapped).unwrap();
-        let moved = unwrap::<RootKek, TenantKek>(&kek, &wrap_context(&elsewhere), &wrapped);
+        let wrapped = wrap(&kek, &key, &here.context()).unwrap();
+        let unwrapped: Key<TenantKek> = unwrap(&kek, &here.context(), &wrapped).unwrap();
+        let moved = unwrap::<RootKek, TenantKek>(&kek, &elsewhere.context(), &wrapped);
 
-        prop_assert_eq!(back.check_value(), key.check_value());
+        prop_assert_eq!(unwrapped.check_value(), key.check_value());
         prop_assert_eq!(moved.is_ok(), here == elsewhere);
     }
 }
 
-type WrapPlace = (String, Option<[u8; 16]>, u32);
-
-fn wrap_place() -> impl Strategy<Value = WrapPlace> {
-    (".{0,12}", any::<Option<[u8; 16]>>(), any::<u32>())
+/// A `WrapContext` that owns its fields.
+#[derive(Debug, Clone, PartialEq)]
+struct OwnedWrapContext {
+    environment: String,
+    tenant: Option<[u8; 16]>,
+    version: u32,
 }
 
-fn wrap_context((environment, tenant, version): &WrapPlace) -> WrapContext<'_> {
-    WrapContext {
-        environment,
-        tenant: *tenant,
-        version: *version,
+impl OwnedWrapContext {
+    fn context(&self) -> WrapContext<'_> {
+        WrapContext {
+            environment: &self.environment,
+            tenant: self.tenant,
+            version: self.version,
+        }
     }
+}
+
+fn owned_wrap_context() -> impl Strategy<Value = OwnedWrapContext> {
+    let fields = (".{0,12}", any::<Option<[u8; 16]>>(), any::<u32>());
+    fields.prop_map(|(environment, tenant, version)| OwnedWrapContext {
+        environment,
+        tenant,
+        version,
+    })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn ten_thousand_bit_flips_are_refused(
+    fn ten_thousand_bit_flips_are_rejected(
         plaintext in plaintext(),
         version: u32,
         positions in prop::collection::vec(any::<prop::sample::Index>(), 100),

@@ -1,4 +1,4 @@
-"""Opens every committed vector with other code: `pip install cryptography`, then run this file."""
+"""Decrypts every committed vector with an independent implementation: `pip install cryptography`, then run this file."""
 
 import hashlib
 import hmac
@@ -100,8 +100,8 @@ def open_message(vector):
     private = X25519PrivateKey.from_private_bytes(unhex(vector["private"]))
     assert private.public_key().public_bytes_raw() == unhex(vector["public"])
     secret = private.exchange(X25519PublicKey.from_public_bytes(unhex(vector["ephemeral"])))
-    name, nobody = b"A256GCM", struct.pack(">I", 0)
-    info = struct.pack(">I", len(name)) + name + nobody + nobody + struct.pack(">I", 256)
+    name, empty = b"A256GCM", struct.pack(">I", 0)
+    info = struct.pack(">I", len(name)) + name + empty + empty + struct.pack(">I", 256)
     key = ConcatKDFHash(SHA256(), 32, info).derive(secret)
     sealed = unhex(vector["ciphertext"]) + unhex(vector["tag"])
     return AESGCM(key).decrypt(unhex(vector["nonce"]), sealed, unhex(vector["aad"]))
@@ -115,7 +115,7 @@ def check(file, function, expected):
     vectors = json.loads((FOLDER / file).read_text())
     for number, vector in enumerate(vectors):
         assert function(vector) == unhex(vector[expected]), f"{file}, vector {number}"
-    print(f"{file}: {len(vectors)} vectors hold")
+    print(f"{file}: {len(vectors)} vectors ok")
 
 
 check("envelope.json", open_record, "plaintext")

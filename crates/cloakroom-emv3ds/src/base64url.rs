@@ -1,10 +1,10 @@
-//! Base64 for URLs, as browsers carry messages: written without padding, read with or without it.
+//! base64url encoding of messages that pass through the browser.
 
 use base64::Engine;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// Access control servers pad or do not, so both are read.
+/// Decoding accepts padding, because some ACSs send it.
 const ENGINE: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new()
@@ -12,19 +12,19 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The text is not base64 for URLs. Says no more, because the text may be confidential.
+/// The input is not base64url. Carries no details, because the input may be confidential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not base64url")]
-pub struct NotBase64url;
+pub struct InvalidBase64url;
 
-/// Without padding.
+/// Encodes without padding.
 pub fn encode(bytes: &[u8]) -> String {
     ENGINE.encode(bytes)
 }
 
-/// With or without padding.
-pub fn decode(text: &str) -> Result<Vec<u8>, NotBase64url> {
-    ENGINE.decode(text).map_err(|_| NotBase64url)
+/// Decodes with or without padding.
+pub fn decode(text: &str) -> Result<Vec<u8>, InvalidBase64url> {
+    ENGINE.decode(text).map_err(|_| InvalidBase64url)
 }
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn padding_is_never_written_and_may_be_read() {
+    fn encoding_omits_padding_and_decoding_accepts_it() {
         for (bytes, text) in [
             (&b""[..], ""),
             (b"f", "Zg"),
@@ -49,9 +49,9 @@ mod tests {
     }
 
     #[test]
-    fn other_alphabets_and_cut_texts_are_refused() {
+    fn other_alphabets_and_truncated_input_are_rejected() {
         for text in ["+/8", "Z", "Zg=a", "Zm 8", "Zm8\n", "Zm9v=", "Zg==="] {
-            assert_eq!(decode(text), Err(NotBase64url), "{text:?}");
+            assert_eq!(decode(text), Err(InvalidBase64url), "{text:?}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Text that must not be printed by accident and does not stay in memory.
+//! Sensitive text that is redacted in `Debug` and zeroized on drop.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// A card number or an authentication value. Serialized as itself, because a message needs it;
-/// never shown by `Debug`.
+/// A card number or an authentication value. Serialization exposes it, because messages contain it;
+/// `Debug` does not.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 #[serde(transparent)]
 pub struct Confidential(String);

@@ -1,4 +1,4 @@
-//! What is wrong with a message, and the `Erro` that tells it to the other side.
+//! Protocol errors, and the `Erro` that reports them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,7 +40,7 @@ error_codes! {
     VersionNotSupported = "102" "Message version is not supported",
     TooManyMessages = "103" "Sent messages limit exceeded",
     ElementMissing = "201" "Required data element is missing",
-    ExtensionNotRecognised = "202" "Critical message extension is not recognised",
+    ExtensionNotRecognized = "202" "Critical message extension is not recognised",
     FormatInvalid = "203" "Format of one or more data elements is invalid",
     ElementDuplicated = "204" "Duplicate data element",
     RangesOverlap = "205" "Card ranges overlap",
@@ -65,8 +65,7 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// Who found the error: the SDK of an app, the 3DS server, the directory server or the access
-/// control server.
+/// The component that detected an error: C is the 3DS SDK, S the 3DS Server, D the DS, A the ACS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Component {
     C,
@@ -103,29 +102,29 @@ impl FromStr for Component {
     }
 }
 
-/// The ids of a transaction, as far as a message tells them. Boxed, so that a [`Fault`] stays small.
+/// The transaction ids that a message contains. Boxed to keep [`Fault`] small.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ids {
+pub struct TransactionIds {
     pub threeds_server_trans_id: Option<Box<str>>,
     pub acs_trans_id: Option<Box<str>>,
     pub ds_trans_id: Option<Box<str>>,
     pub sdk_trans_id: Option<Box<str>>,
 }
 
-/// Why a message is not accepted, or not sent.
+/// Why a message is rejected or cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} ({code}): {detail}", code.description())]
 pub struct Fault {
     pub code: ErrorCode,
-    /// The paths of the fields it is about, separated by commas, or what is wrong. Never a value.
+    /// The paths of the invalid fields, separated by commas, or a description. Never a value.
     pub detail: String,
-    /// The kind of the faulty message, as far as that was understood.
+    /// The type of the invalid message, if known.
     pub about: Option<MessageKind>,
-    /// Only what is a well-formed id.
-    pub ids: Ids,
+    /// Only well-formed ids.
+    pub ids: TransactionIds,
 }
 
-/// What the fields of an `Erro` hold at most.
+/// Maximum length of `errorDetail`.
 const DETAIL_CHARACTERS_MAX: usize = 2048;
 
 impl Fault {
@@ -134,18 +133,18 @@ impl Fault {
             code,
             detail: detail.into(),
             about: None,
-            ids: Ids::default(),
+            ids: TransactionIds::default(),
         }
     }
 
     #[must_use]
-    pub fn about(mut self, kind: MessageKind, ids: Ids) -> Self {
+    pub fn about(mut self, kind: MessageKind, ids: TransactionIds) -> Self {
         self.about = Some(kind);
         self.ids = ids;
         self
     }
 
-    /// The message that tells the other side.
+    /// The `Erro` that reports this fault.
     pub fn erro(&self, component: Component, version: Version) -> Erro {
         let detail: String = self.detail.chars().take(DETAIL_CHARACTERS_MAX).collect();
         Erro {

@@ -1,7 +1,7 @@
-//! One JSON object, with a bound on its depth and with the keys that it holds twice.
+//! Parses a JSON object, limits its depth and reports duplicate keys.
 //!
-//! A map keeps the last of two equal keys and says nothing, but two readers that disagree about
-//! which one counts are a way to slip something past one of them. So objects are taken apart here.
+//! `serde_json` silently uses the last of duplicate keys. Two parsers that choose different ones
+//! can be exploited to bypass validation, so objects are parsed key by key here.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,47 +11,47 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Messages are three levels deep; what extensions hold may be somewhat more.
+/// Messages are three levels deep; extension data may be deeper.
 const DEPTH_MAX: usize = 16;
 
-/// Our JSON library gives a meaning of its own to keys that begin like this, so nobody else may.
-const RESERVED: &str = "$serde_json::private::";
+/// Keys with this prefix are special to `serde_json` and are rejected in messages.
+const RESERVED_PREFIX: &str = "$serde_json::private::";
 
-/// An object, and the paths of keys that are in one object twice.
-pub(crate) struct Parsed {
+/// An object, and the paths of its duplicate keys.
+pub(crate) struct ParsedObject {
     pub(crate) object: Map<String, Value>,
     pub(crate) duplicates: Vec<String>,
 }
 
 /// Not JSON, not an object, too deep, or with a reserved key.
-pub(crate) struct NotAnObject;
+pub(crate) struct InvalidObject;
 
-pub(crate) fn object(text: &[u8]) -> Result<Parsed, NotAnObject> {
-    let raw: &RawValue = serde_json::from_slice(text).map_err(|_| NotAnObject)?;
+pub(crate) fn parse_object(text: &[u8]) -> Result<ParsedObject, InvalidObject> {
+    let raw: &RawValue = serde_json::from_slice(text).map_err(|_| InvalidObject)?;
     let mut duplicates = Vec::new();
-    match value(raw.get(), "", DEPTH_MAX, &mut duplicates)? {
-        Value::Object(object) => Ok(Parsed { object, duplicates }),
-        _ => Err(NotAnObject),
+    match parse_value(raw.get(), "", DEPTH_MAX, &mut duplicates)? {
+        Value::Object(object) => Ok(ParsedObject { object, duplicates }),
+        _ => Err(InvalidObject),
     }
 }
 
-fn value(
+fn parse_value(
     text: &str,
     path: &str,
     depth: usize,
     duplicates: &mut Vec<String>,
-) -> Result<Value, NotAnObject> {
-    let deeper = || depth.checked_sub(1).ok_or(NotAnObject);
+) -> Result<Value, InvalidObject> {
+    let deeper = || depth.checked_sub(1).ok_or(InvalidObject);
     match text.as_bytes().first() {
         Some(b'{') => {
             let depth = deeper()?;
             let mut object = Map::new();
             for (key, raw) in entries(text)? {
-                if key.starts_with(RESERVED) {
-                    return Err(NotAnObject);
+                if key.starts_with(RESERVED_PREFIX) {
+                    return Err(InvalidObject);
                 }
                 let path = join(path, &key);
-                let inner = value(raw.get(), &path, depth, duplicates)?;
+                let inner = parse_value(raw.get(), &path, depth, duplicates)?;
                 if object.insert(key, inner).is_some() {
                     duplicates.push(path);
                 }
@@ -60,15 +60,15 @@ fn value(
         }
         Some(b'[') => {
             let depth = deeper()?;
-            let elements: Vec<&RawValue> = serde_json::from_str(text).map_err(|_| NotAnObject)?;
-            let read = |raw: &RawValue| value(raw.get(), path, depth, duplicates);
+            let elements: Vec<&RawValue> = serde_json::from_str(text).map_err(|_| InvalidObject)?;
+            let read = |raw: &RawValue| parse_value(raw.get(), path, depth, duplicates);
             elements.into_iter().map(read).collect()
         }
-        _ => serde_json::from_str(text).map_err(|_| NotAnObject),
+        _ => serde_json::from_str(text).map_err(|_| InvalidObject),
     }
 }
 
-/// Elements of lists have the path of their list.
+/// Joins path and key. Elements of a list have the path of the list.
 pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_owned()
@@ -77,11 +77,11 @@ pub(crate) fn join(path: &str, key: &str) -> String {
     }
 }
 
-fn entries(text: &str) -> Result<Vec<(String, &RawValue)>, NotAnObject> {
+fn entries(text: &str) -> Result<Vec<(String, &RawValue)>, InvalidObject> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer
         .deserialize_map(Entries)
-        .map_err(|_| NotAnObject)
+        .map_err(|_| InvalidObject)
 }
 
 struct Entries;
@@ -102,8 +102,8 @@ impl<'de> Visitor<'de> for Entries {
     }
 }
 
-/// Each path once, in the order of their first appearance.
-pub(crate) fn once(paths: Vec<String>) -> Vec<String> {
+/// Removes duplicates; keeps the order of first appearance.
+pub(crate) fn unique(paths: Vec<String>) -> Vec<String> {
     let mut seen = HashSet::new();
     paths
         .into_iter()
@@ -116,11 +116,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_are_there_twice_are_found_at_any_depth() {
-        let parsed = object(br#"{"a":1,"b":{"c":[{"d":1,"d":2}]},"\u0061":"x"}"#);
+    fn duplicate_keys_are_found_at_any_depth() {
+        let parsed = parse_object(br#"{"a":1,"b":{"c":[{"d":1,"d":2}]},"\u0061":"x"}"#);
         let parsed = parsed.ok().unwrap();
         assert_eq!(parsed.duplicates, ["b.c.d", "a"]);
-        let parsed = object(br#" {"a":{"x":1},"b":{"x":1},"c":[{"x":1.50},{"x":null}]} "#);
+        let parsed = parse_object(br#" {"a":{"x":1},"b":{"x":1},"c":[{"x":1.50},{"x":null}]} "#);
         let parsed = parsed.ok().unwrap();
         assert!(parsed.duplicates.is_empty());
         assert_eq!(
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_shallow_object_is_read() {
+    fn only_a_single_shallow_object_is_accepted() {
         for text in [
             &b""[..],
             b"[]",
@@ -146,13 +146,13 @@ mod tests {
             br#"{"a":{"$serde_json::private::Number":"1"}}"#,
             br#"{"a":[{"$serde_json::private::RawValue":"{}"}]}"#,
         ] {
-            assert!(object(text).is_err(), "{text:?}");
+            assert!(parse_object(text).is_err(), "{text:?}");
         }
         let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
-        assert!(object(nested(DEPTH_MAX).as_bytes()).is_ok());
-        assert!(object(nested(DEPTH_MAX + 1).as_bytes()).is_err());
-        assert!(object(nested(1_000).as_bytes()).is_err());
+        assert!(parse_object(nested(DEPTH_MAX).as_bytes()).is_ok());
+        assert!(parse_object(nested(DEPTH_MAX + 1).as_bytes()).is_err());
+        assert!(parse_object(nested(1_000).as_bytes()).is_err());
         let list = format!("{{\"a\":{}{}}}", "[".repeat(1_000), "]".repeat(1_000));
-        assert!(object(list.as_bytes()).is_err());
+        assert!(parse_object(list.as_bytes()).is_err());
     }
 }

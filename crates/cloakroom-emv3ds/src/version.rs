@@ -1,16 +1,16 @@
-//! Protocol versions: the ones we speak, the ones others announce, and what both have in common.
+//! Protocol versions and their negotiation.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The text is not a version like `2.2.0`.
+/// The text is not a protocol version such as `2.2.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a protocol version")]
-pub struct NotAVersion;
+pub struct InvalidVersion;
 
-/// A version whose messages can be read and written here.
+/// A supported protocol version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Version {
@@ -38,11 +38,11 @@ impl fmt::Display for Version {
 }
 
 impl FromStr for Version {
-    type Err = NotAVersion;
+    type Err = InvalidVersion;
 
-    fn from_str(text: &str) -> Result<Self, NotAVersion> {
+    fn from_str(text: &str) -> Result<Self, InvalidVersion> {
         let known = Self::ALL.into_iter().find(|known| known.as_str() == text);
-        known.ok_or(NotAVersion)
+        known.ok_or(InvalidVersion)
     }
 }
 
@@ -53,21 +53,21 @@ impl From<Version> for String {
 }
 
 impl TryFrom<String> for Version {
-    type Error = NotAVersion;
+    type Error = InvalidVersion;
 
-    fn try_from(text: String) -> Result<Self, NotAVersion> {
+    fn try_from(text: String) -> Result<Self, InvalidVersion> {
         text.parse()
     }
 }
 
-/// Any version that another party announces, also one that is not spoken here.
+/// A version announced by another component, supported here or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Announced([u16; 3]);
 
 impl Announced {
-    /// The version of ours that this one is.
-    pub fn known(self) -> Option<Version> {
+    /// The supported version that equals this one.
+    pub fn supported(self) -> Option<Version> {
         Version::ALL
             .into_iter()
             .find(|known| Self::from(*known) == self)
@@ -92,31 +92,31 @@ impl fmt::Display for Announced {
 }
 
 impl FromStr for Announced {
-    type Err = NotAVersion;
+    type Err = InvalidVersion;
 
-    /// Five to eight characters, three numbers, none with a leading zero: one spelling each.
-    fn from_str(text: &str) -> Result<Self, NotAVersion> {
+    /// Parses three numbers without leading zeros, five to eight characters in all.
+    fn from_str(text: &str) -> Result<Self, InvalidVersion> {
         if !(5..=8).contains(&text.len()) {
-            return Err(NotAVersion);
+            return Err(InvalidVersion);
         }
         let mut parts = text.split('.');
         let mut numbers = [0; 3];
         for number in &mut numbers {
-            *number = number_of(parts.next().ok_or(NotAVersion)?)?;
+            *number = parse_number(parts.next().ok_or(InvalidVersion)?)?;
         }
         if parts.next().is_some() {
-            return Err(NotAVersion);
+            return Err(InvalidVersion);
         }
         Ok(Self(numbers))
     }
 }
 
-fn number_of(text: &str) -> Result<u16, NotAVersion> {
+fn parse_number(text: &str) -> Result<u16, InvalidVersion> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits || (text.len() > 1 && text.starts_with('0')) {
-        return Err(NotAVersion);
+        return Err(InvalidVersion);
     }
-    text.parse().map_err(|_| NotAVersion)
+    text.parse().map_err(|_| InvalidVersion)
 }
 
 impl From<Announced> for String {
@@ -126,15 +126,15 @@ impl From<Announced> for String {
 }
 
 impl TryFrom<String> for Announced {
-    type Error = NotAVersion;
+    type Error = InvalidVersion;
 
-    fn try_from(text: String) -> Result<Self, NotAVersion> {
+    fn try_from(text: String) -> Result<Self, InvalidVersion> {
         text.parse()
     }
 }
 
-/// From the oldest to the newest version that a party speaks. Others may announce nonsense, so an
-/// inverted span is representable: it holds no version.
+/// The oldest and the newest version that a component supports. An inverted span contains no
+/// version; it is representable because card ranges of a DS may contain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Span {
     pub start: Announced,
@@ -152,12 +152,12 @@ impl Span {
     }
 }
 
-/// What all three speak, ascending. Empty if there is no such version.
+/// The versions that the 3DS Server, the DS and the ACS support, ascending. May be empty.
 pub fn common_versions(ours: &[Version], directory_server: &Span, acs: &Span) -> Vec<Version> {
-    let everybody = |version: &Version| {
+    let is_common = |version: &Version| {
         ours.contains(version) && directory_server.contains(*version) && acs.contains(*version)
     };
-    Version::ALL.into_iter().filter(everybody).collect()
+    Version::ALL.into_iter().filter(is_common).collect()
 }
 
 #[cfg(test)]
@@ -187,22 +187,22 @@ mod tests {
             "+2.2.0",
             "2.10.1234",
         ] {
-            assert_eq!(text.parse::<Announced>(), Err(NotAVersion), "{text:?}");
+            assert_eq!(text.parse::<Announced>(), Err(InvalidVersion), "{text:?}");
         }
-        assert_eq!("2.0.0".parse::<Version>(), Err(NotAVersion));
+        assert_eq!("2.0.0".parse::<Version>(), Err(InvalidVersion));
     }
 
     #[test]
-    fn versions_are_ordered_as_numbers() {
+    fn versions_are_ordered_numerically() {
         let announced = |text: &str| text.parse::<Announced>().unwrap();
         assert!(announced("2.9.0") < announced("2.10.0"));
         assert!(announced("2.2.0") < announced("2.2.1"));
-        assert_eq!(announced("2.3.1").known(), Some(Version::V2_3_1));
-        assert_eq!(announced("2.3.0").known(), None);
+        assert_eq!(announced("2.3.1").supported(), Some(Version::V2_3_1));
+        assert_eq!(announced("2.3.0").supported(), None);
     }
 
     #[test]
-    fn what_all_speak_is_ascending_and_inside_both_spans() {
+    fn common_versions_are_ascending_and_inside_both_spans() {
         use Version::{V2_1_0, V2_2_0, V2_3_1};
         let ours = [V2_2_0, V2_1_0, V2_3_1, V2_2_0];
         for (server, acs, common) in [

@@ -1,15 +1,14 @@
-//! `ParseCache`: what was parsed lately, so that it is parsed once.
+//! `ParseCache`: a cache of parsed expressions.
 
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Keeps up to `capacity` parsed texts. One cache holds one kind of text: masks, or the templates of
-/// one context.
+/// Caches up to `capacity` parsed texts of one kind: masks, or the templates of one context.
 ///
-/// Entries live in two generations. When the young one is full it becomes the old one, and the old
-/// one is dropped; what is used moves back to the young. That keeps what is in use for the price of
-/// two look-ups, without a list to maintain.
+/// Entries are in two generations. When the young generation is full it replaces the old one, whose entries
+/// are evicted. A hit in the old generation moves the entry to the young one. This approximates LRU with two
+/// lookups and no linked list.
 pub struct ParseCache<T> {
     generation_size: usize,
     generations: Mutex<Generations<T>>,
@@ -31,7 +30,7 @@ impl<T> ParseCache<T> {
         }
     }
 
-    /// Parses `text` unless it is known. Failures are not kept.
+    /// Returns the cached entry, or parses `text` and caches the result. Errors are not cached.
     pub fn find_or_parse<E>(
         &self,
         text: &str,
@@ -40,9 +39,9 @@ impl<T> ParseCache<T> {
         if let Some(found) = self.find(text) {
             return Ok(found);
         }
-        // Outside the lock: two callers may parse the same text, none waits for another's.
+        // Parses outside the lock: two callers may parse the same text, but none waits for another.
         let parsed = Arc::new(parse(text)?);
-        self.keep(text, &parsed);
+        self.insert(text, &parsed);
         Ok(parsed)
     }
 
@@ -54,11 +53,11 @@ impl<T> ParseCache<T> {
             }
             generations.old.remove(text)?
         };
-        self.keep(text, &promoted);
+        self.insert(text, &promoted);
         Some(promoted)
     }
 
-    fn keep(&self, text: &str, parsed: &Arc<T>) {
+    fn insert(&self, text: &str, parsed: &Arc<T>) {
         let mut generations = self.lock();
         if generations.young.len() >= self.generation_size {
             generations.old = mem::take(&mut generations.young);
@@ -67,7 +66,7 @@ impl<T> ParseCache<T> {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Generations<T>> {
-        // Every change leaves the maps whole, so a panic elsewhere does not matter.
+        // Every update leaves the maps consistent, so a poisoned lock is safe to use.
         self.generations
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_stays_and_the_rest_goes() {
+    fn used_entries_survive_and_others_are_evicted() {
         let cache = ParseCache::new(8);
         for number in 0..100 {
             let _ = find(&cache, "used");

@@ -1,4 +1,4 @@
-//! `Context`: where an expression stands, which decides what it may hold.
+//! `Context`: where an expression is used, which determines what it may contain.
 
 use crate::{ReferenceKind, TEXT_CHARACTERS_MAX};
 
@@ -8,14 +8,14 @@ pub enum Context {
     Fingerprint,
     SearchIndex,
     Mask,
-    /// What `/detokenize` is sent.
+    /// A body sent to `/detokenize`.
     Detokenize,
-    /// What goes to a proxy or a reactor.
+    /// A request to a proxy or a reactor.
     Proxy,
 }
 
 impl Context {
-    /// The longest text of one expression, in characters.
+    /// Maximum length of an expression, in characters.
     pub fn text_characters_max(self) -> usize {
         match self {
             Self::IdAlias => 1000,
@@ -24,7 +24,7 @@ impl Context {
         }
     }
 
-    /// The variables that exist; all others are missing, whatever the scope holds.
+    /// The available variables. All others are null, even if the scope contains them.
     pub(crate) fn variables(self) -> &'static [&'static str] {
         match self {
             Self::IdAlias | Self::SearchIndex | Self::Mask => &["data"],
@@ -33,26 +33,26 @@ impl Context {
         }
     }
 
-    /// Whether a value may differ from one evaluation to the next: what is compared may not.
-    pub(crate) fn allows_chance(self) -> bool {
+    /// Whether random filters are allowed. Fingerprints and search terms are compared, so they must be deterministic.
+    pub(crate) fn allows_random(self) -> bool {
         !matches!(self, Self::Fingerprint | Self::SearchIndex)
     }
 
-    /// Whether text that is no filter is ignored. In a mask, ignoring `{{ data.number, last4 }}`'s
-    /// end would show the whole number.
-    pub(crate) fn ignores_tails(self) -> bool {
+    /// Whether trailing text that is not a filter is ignored. Ignoring it in a mask would reveal the whole number in
+    /// `{{ data.number, last4 }}`.
+    pub(crate) fn ignores_trailing_text(self) -> bool {
         self != Self::Mask
     }
 
-    /// Whether an empty result is no result.
-    pub(crate) fn needs_text(self) -> bool {
+    /// Whether an empty result is an error.
+    pub(crate) fn requires_text(self) -> bool {
         matches!(self, Self::Fingerprint | Self::SearchIndex)
     }
 
     pub(crate) fn allows(self, kind: ReferenceKind) -> bool {
         match self {
             Self::Proxy => true,
-            Self::Detokenize => !matches!(kind, ReferenceKind::TokenIntent | ReferenceKind::Config),
+            Self::Detokenize => kind != ReferenceKind::Config,
             Self::IdAlias | Self::Fingerprint | Self::SearchIndex | Self::Mask => false,
         }
     }

@@ -1,4 +1,4 @@
-//! A position in the text of an expression; every step either succeeds or stays where it is.
+//! A position in the text of an expression. A parser method that fails does not move it.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Eats a word that is not the start of a longer one.
+    /// Consumes `word`, unless it is the prefix of a longer word.
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         let mut ahead = *self;
         let found = ahead.identifier() == Some(word);
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
             .then(|| self.take_while(is_part))
     }
 
-    /// Text between quotes of either kind. There are no escapes.
+    /// Text in single or double quotes. There are no escapes.
     pub(crate) fn quoted(&mut self) -> Option<&'a str> {
         let quote = self
             .rest
@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
         Some(text)
     }
 
-    /// An integer or decimal, which keeps its text.
+    /// An integer or decimal; preserves its notation.
     pub(crate) fn number(&mut self) -> Option<Value> {
         let mut ahead = *self;
         ahead.eat('-');
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_as_far_as_they_go() {
+    fn numbers_end_at_the_first_other_character() {
         let cases = [
             ("12 ", Some(json!(12)), " "),
             ("-3", Some(json!(-3)), ""),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_close_with_their_own_kind() {
+    fn quotes_must_match() {
         let cases = [
             ("'a\"b' c", Some("a\"b"), " c"),
             ("\"it's\"", Some("it's"), ""),

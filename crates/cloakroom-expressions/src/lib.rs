@@ -1,8 +1,8 @@
-//! Parses and evaluates expressions over JSON values; no I/O, no clock, no chance of its own.
+//! Parses and evaluates expressions over JSON values; no I/O, no clock, no randomness of its own.
 //!
 //! A [`Template`] is text with `{{ … }}` outputs and `{% … %}` tags, a [`Mask`] is JSON with
 //! templates in its strings, and a [`Document`] is JSON with references to tokens in its strings.
-//! All are parsed once, when they are stored or asked for, and a [`ParseCache`] keeps them.
+//! Each is parsed once, when it is stored or requested, and cached in a [`ParseCache`].
 //!
 //! ```
 //! use cloakroom_expressions::{Context, Scope, Template};
@@ -20,6 +20,7 @@
 //! assert_eq!(evaluate("month {{ data.month }}"), "month 12");
 //! ```
 
+mod budget;
 mod cache;
 mod condition;
 mod context;
@@ -38,7 +39,6 @@ mod scope;
 mod tag;
 mod template;
 mod variable;
-mod work;
 
 pub use cache::ParseCache;
 pub use context::Context;
@@ -48,20 +48,20 @@ pub use mask::{Mask, MaskError};
 pub use scope::{Hmac, HmacAlgorithm, Random, Scope, Sources};
 pub use template::Template;
 
-/// The longest text of one template in any context, in characters.
+/// Maximum length of a template in any context, in characters.
 pub const TEXT_CHARACTERS_MAX: usize = 4000;
 
-/// How deep masks, tags, JSON paths and variables inside variables may be nested.
+/// Maximum nesting of masks, tags, JSON paths and variables.
 pub const DEPTH_MAX: usize = 16;
 
-/// How often one `for` may go around.
+/// Maximum iterations of one `for`.
 pub const ITERATIONS_MAX: usize = 1000;
 
-/// How many parts and filters may be evaluated for a template, or for a whole mask or document.
+/// Maximum number of nodes and filters evaluated for one template, mask or document.
 pub const STEPS_MAX: usize = 10_000;
 
-/// The largest result, of a template or of a whole mask.
+/// Maximum size of the result of a template or mask.
 pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
-/// How many bytes the filters of a template, or of a whole mask or document, may look at altogether.
+/// Maximum number of bytes that the filters of one template, mask or document may process.
 pub const WORK_BYTES_MAX: usize = 1024 * 1024;

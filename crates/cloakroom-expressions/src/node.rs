@@ -1,4 +1,4 @@
-//! The parts of a parsed template, and how pieces become parts.
+//! The syntax tree of a template and its parser.
 
 use crate::condition::Condition;
 use crate::output::Output;
@@ -20,7 +20,7 @@ pub(crate) enum Node {
     Continue,
 }
 
-/// One `if`, `unless` or `elsif`: taken when its condition holds exactly if `expected`.
+/// An `if`, `unless` or `elsif`: taken if its condition evaluates to `expected`.
 #[derive(Debug)]
 pub(crate) struct Branch {
     pub(crate) condition: Condition,
@@ -28,7 +28,7 @@ pub(crate) struct Branch {
     pub(crate) body: Vec<Node>,
 }
 
-/// One `when`.
+/// A `when`.
 #[derive(Debug)]
 pub(crate) struct Arm {
     pub(crate) values: Vec<Operand>,
@@ -49,7 +49,7 @@ pub(crate) fn parse(context: Context, text: &str) -> Result<Vec<Node>, ParseErro
     }
 }
 
-/// Whether any output has a different value every time.
+/// Whether any output is random.
 pub(crate) fn is_random(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
         Node::Text(_) | Node::Break | Node::Continue => false,
@@ -72,13 +72,13 @@ struct Parser<'a> {
     loops: usize,
 }
 
-/// The tag that ended a block, and what follows its name.
+/// The tag that ended a block, and the text after its name.
 struct End<'a> {
     name: &'static str,
     rest: &'a str,
 }
 
-/// The tags that end a block, or divide it.
+/// Tags that end or divide a block.
 const ENDS: [&str; 8] = [
     "else",
     "elsif",
@@ -91,7 +91,7 @@ const ENDS: [&str; 8] = [
 ];
 
 impl<'a> Parser<'a> {
-    /// Reads up to a tag that ends or divides a block; `owner` is the tag that opened it.
+    /// Parses up to a tag that ends or divides the block opened by `owner`.
     fn block(
         &mut self,
         owner: Option<&'static str>,
@@ -117,7 +117,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A block inside a tag, which has an end for certain.
+    /// Parses a block inside a tag; a missing end tag is an error.
     fn inner(&mut self, owner: &'static str) -> Result<(Vec<Node>, End<'a>), ParseError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -179,7 +179,7 @@ impl<'a> Parser<'a> {
     fn case(&mut self, rest: &'a str) -> Result<Node, ParseError> {
         let subject = tag::parse_operand("case", rest)?;
         let mut arms = Vec::new();
-        // What stands before the first `when` is never shown.
+        // Content before the first `when` is never rendered.
         let (_, mut end) = self.inner("case")?;
         while end.name == "when" {
             let values = tag::parse_when(end.rest)?;
@@ -200,7 +200,7 @@ impl<'a> Parser<'a> {
         Ok(Node::For(Box::new(head), body, otherwise))
     }
 
-    /// The block after `else`, if `end` is one, up to the closing tag.
+    /// The block after `else`, if `end` is `else`, up to the closing tag.
     fn otherwise(
         &mut self,
         owner: &'static str,

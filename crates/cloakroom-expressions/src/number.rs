@@ -1,4 +1,4 @@
-//! Exact arithmetic on the numbers of JSON, which keep the places they are written with.
+//! Exact decimal arithmetic on JSON numbers. Preserves the number of decimal places.
 
 use std::cmp::Ordering;
 
@@ -6,20 +6,20 @@ use serde_json::{Number, Value};
 
 /// `mantissa` divided by ten to the power of `scale`.
 ///
-/// A scale of zero is an integer. A decimal keeps its places: 19.90 has two, and stays 19.90.
+/// Scale zero is an integer. Decimal places are preserved: 19.90 has two and stays 19.90.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decimal {
     mantissa: i128,
     scale: u32,
 }
 
-/// More places than that, or as many zeros, are beyond any amount.
+/// Maximum number of decimal places or trailing zeros; more than any amount needs.
 const SCALE_MAX: u32 = 30;
 
-/// How many places a division that does not come out even is carried to.
+/// Decimal places of a quotient that does not terminate.
 const DIVISION_PLACES: u32 = 16;
 
-/// A number as it is written, without leading zeros, which JSON does not have.
+/// Parses a number and removes leading zeros, which JSON does not allow.
 pub(crate) fn number_from_text(text: &str) -> Option<Number> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -41,11 +41,11 @@ impl Decimal {
         }
     }
 
-    pub(crate) fn of(number: &Number) -> Option<Self> {
+    pub(crate) fn from_number(number: &Number) -> Option<Self> {
         Self::parse(number.as_str())
     }
 
-    /// A number as JSON writes it. None if it is none, or one too large to be exact.
+    /// Parses a JSON number. `None` if it is invalid or too large for exact arithmetic.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let is_digit = |byte: u8| byte.is_ascii_digit();
         if text.bytes().all(is_digit) {
@@ -114,7 +114,7 @@ impl Decimal {
         (product.scale <= SCALE_MAX).then_some(product)
     }
 
-    /// Two integers divide to an integer, rounded down. The divisor is not zero.
+    /// The quotient of two integers is an integer, rounded down. The divisor must not be zero.
     pub(crate) fn divided_by(self, other: Self) -> Option<Self> {
         if self.is_integer() && other.is_integer() {
             return floor_divide(self.mantissa, other.mantissa).map(Self::integer);
@@ -132,7 +132,7 @@ impl Decimal {
         Some(Self { mantissa, scale }.trimmed(1))
     }
 
-    /// The remainder has the sign of the divisor, which is not zero.
+    /// The remainder has the sign of the divisor, which must not be zero.
     pub(crate) fn modulo(self, other: Self) -> Option<Self> {
         let (left, right, scale) = self.aligned(other)?;
         let quotient = floor_divide(left, right)?;
@@ -149,7 +149,7 @@ impl Decimal {
         Some(Self::integer(negated.checked_neg()?))
     }
 
-    /// Rounds half away from zero; fewer places than asked for stay as they are.
+    /// Rounds half away from zero. A number with fewer places is returned unchanged.
     pub(crate) fn round(self, places: u32) -> Option<Self> {
         let Some(surplus) = self.scale.checked_sub(places) else {
             return Some(self);
@@ -168,7 +168,7 @@ impl Decimal {
         Some(Self { mantissa, ..self })
     }
 
-    /// Both mantissas at the larger of the two scales.
+    /// Both mantissas, scaled to the larger of the two scales.
     fn aligned(self, other: Self) -> Option<(i128, i128, u32)> {
         let scale = self.scale.max(other.scale);
         let left = self.shifted(scale - self.scale)?;
@@ -176,7 +176,7 @@ impl Decimal {
         Some((left.mantissa, right.mantissa, scale))
     }
 
-    /// Without zeros at the end, down to `places`.
+    /// Removes trailing zeros down to `places` decimal places.
     fn trimmed(mut self, places: u32) -> Self {
         while self.scale > places && self.mantissa % 10 == 0 {
             self.mantissa /= 10;
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_their_text() {
+    fn numbers_preserve_their_decimal_places() {
         let cases = [
             ("19.90", Some("19.90")),
             ("-0.05", Some("-0.05")),
@@ -230,13 +230,13 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in cases {
-            let shown = Decimal::parse(text).map(|decimal| decimal.to_string());
-            assert_eq!(shown.as_deref(), expected, "{text}");
+            let result = Decimal::parse(text).map(|decimal| decimal.to_string());
+            assert_eq!(result.as_deref(), expected, "{text}");
         }
     }
 
     #[test]
-    fn literals_lose_leading_zeros_only() {
+    fn leading_zeros_are_removed() {
         let cases = [("007", "7"), ("0", "0"), ("00.50", "0.50"), ("-01", "-1")];
         for (text, expected) in cases {
             let number = number_from_text(text).map(|number| number.to_string());

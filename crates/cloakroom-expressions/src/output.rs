@@ -1,16 +1,16 @@
-//! One `{{ … }}`: a value and the filters it passes through.
+//! One `{{ … }}` output: a value and its filters.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::cursor::Cursor;
-use crate::filters::{Filter, Given, Mark};
+use crate::filters::{Filter, FilterArgs, Kind};
 use crate::json_path::JsonPath;
 use crate::scope::Environment;
 use crate::tag::NAME_CHARACTERS_MAX;
 use crate::variable::Operand;
-use crate::work::Work;
 use crate::{Context, EvaluationError, ParseError};
 
 #[derive(Debug)]
@@ -19,33 +19,33 @@ pub(crate) enum Output {
         start: Operand,
         filters: Filters,
     },
-    /// Something other than a filter follows the value, as in `{{ data.number, reveal_last: 4 }}`.
-    /// Such text is accepted, but where ignoring it would show the whole number it yields null.
-    Ignored,
+    /// Text other than a filter follows the value, as in `{{ data.number, reveal_last: 4 }}`. Yields null in
+    /// contexts where ignoring that text would reveal the whole value.
+    Null,
 }
 
-/// Filters one after the other.
+/// A chain of filters.
 #[derive(Debug)]
 pub(crate) struct Filters {
-    calls: Vec<Call>,
+    calls: Vec<FilterCall>,
 }
 
 #[derive(Debug)]
-struct Call {
+struct FilterCall {
     filter: &'static Filter,
     arguments: Vec<Operand>,
 }
 
 impl Output {
-    /// Parses what stands between the braces.
+    /// Parses the text between the braces.
     pub(crate) fn parse(context: Context, text: &str) -> Result<Self, ParseError> {
         let mut cursor = Cursor::new(text);
         cursor.skip_whitespace();
         let start = Operand::parse(&mut cursor)?.ok_or(ParseError::NoValue)?;
         cursor.skip_whitespace();
         if !cursor.is_at_end() && !cursor.next_is('|') {
-            if !context.ignores_tails() {
-                return Ok(Self::Ignored);
+            if !context.ignores_trailing_text() {
+                return Ok(Self::Null);
             }
             cursor.skip_to('|');
         }
@@ -56,13 +56,13 @@ impl Output {
     pub(crate) fn evaluate<'a>(
         &'a self,
         environment: &'a Environment<'_>,
-        work: &mut Work,
+        budget: &mut Budget,
     ) -> Result<Cow<'a, Value>, EvaluationError> {
         match self {
             Self::Value { start, filters } => {
-                filters.apply(start.resolve(environment), environment, work)
+                filters.apply(start.resolve(environment), environment, budget)
             }
-            Self::Ignored => Ok(Cow::Owned(Value::Null)),
+            Self::Null => Ok(Cow::Owned(Value::Null)),
         }
     }
 
@@ -70,36 +70,36 @@ impl Output {
         match self {
             Self::Value { filters, .. } => {
                 let mut calls = filters.calls.iter();
-                calls.any(|call| call.filter.mark == Mark::Random)
+                calls.any(|call| call.filter.kind == Kind::Random)
             }
-            Self::Ignored => false,
+            Self::Null => false,
         }
     }
 }
 
 impl Filters {
-    /// Parses up to the end; the cursor is at a `|` or at the end.
+    /// Parses to the end of the text. The cursor must be at a `|` or at the end.
     pub(crate) fn parse(context: Context, cursor: &mut Cursor<'_>) -> Result<Self, ParseError> {
-        let mut calls: Vec<Call> = Vec::new();
+        let mut calls: Vec<FilterCall> = Vec::new();
         while cursor.eat('|') {
-            let call = Call::parse(cursor)?;
+            let call = FilterCall::parse(cursor)?;
             let filter = call.filter;
             match calls.last().map(|previous| previous.filter) {
-                Some(previous) if previous.mark == Mark::Last => {
+                Some(previous) if previous.kind == Kind::Last => {
                     return Err(ParseError::NotLast(previous.name));
                 }
-                Some(previous) if previous.mark == Mark::Bytes && filter.mark != Mark::Encoder => {
+                Some(previous) if previous.kind == Kind::Bytes && filter.kind != Kind::Encoder => {
                     return Err(ParseError::NotEncoded(previous.name));
                 }
                 _ => {}
             }
-            if filter.mark == Mark::Random && !context.allows_chance() {
+            if filter.kind == Kind::Random && !context.allows_random() {
                 return Err(ParseError::RandomFilter(filter.name));
             }
             calls.push(call);
         }
         match calls.last().map(|last| last.filter) {
-            Some(last) if last.mark == Mark::Bytes => Err(ParseError::NotEncoded(last.name)),
+            Some(last) if last.kind == Kind::Bytes => Err(ParseError::NotEncoded(last.name)),
             _ => Ok(Self { calls }),
         }
     }
@@ -108,7 +108,7 @@ impl Filters {
         &'a self,
         start: Cow<'a, Value>,
         environment: &Environment<'_>,
-        work: &mut Work,
+        budget: &mut Budget,
     ) -> Result<Cow<'a, Value>, EvaluationError> {
         let mut value = start;
         let mut is_bytes = false;
@@ -117,20 +117,20 @@ impl Filters {
                 value: &value,
                 is_bytes,
             };
-            value = Cow::Owned(call.apply(input, environment, work)?);
-            is_bytes = call.filter.mark == Mark::Bytes;
+            value = Cow::Owned(call.apply(input, environment, budget)?);
+            is_bytes = call.filter.kind == Kind::Bytes;
         }
         Ok(value)
     }
 }
 
-/// What a filter is applied to.
+/// The input of a filter.
 struct Input<'a> {
     value: &'a Value,
     is_bytes: bool,
 }
 
-impl Call {
+impl FilterCall {
     /// Parses a filter and leaves the cursor at the next `|` or at the end.
     fn parse(cursor: &mut Cursor<'_>) -> Result<Self, ParseError> {
         cursor.skip_whitespace();
@@ -165,11 +165,11 @@ impl Call {
         Ok(call)
     }
 
-    /// A path that is written down is checked when it is written, not when it is read.
+    /// Validates a literal path at parse time.
     fn check_path(&self) -> Result<(), ParseError> {
         match self.arguments.first() {
             Some(Operand::Literal(Value::String(path)))
-                if self.filter.mark == Mark::Path && JsonPath::parse(path).is_none() =>
+                if self.filter.kind == Kind::Path && JsonPath::parse(path).is_none() =>
             {
                 Err(ParseError::BadPath(self.filter.name))
             }
@@ -181,26 +181,26 @@ impl Call {
         &self,
         input: Input<'_>,
         environment: &Environment<'_>,
-        work: &mut Work,
+        budget: &mut Budget,
     ) -> Result<Value, EvaluationError> {
-        work.step()?;
-        work.charge(input.value)?;
+        budget.charge_step()?;
+        budget.charge(input.value)?;
         let mut values = Vec::with_capacity(self.arguments.len());
         for argument in &self.arguments {
             let value = argument.resolve(environment);
-            work.charge(&value)?;
+            budget.charge(&value)?;
             values.push(value.into_owned());
         }
         let sources = environment.sources();
-        let given = Given::new(self.filter.name, input.value, values, sources);
-        let given = given.with_bytes(input.is_bytes);
-        let result = (self.filter.apply)(&given);
-        work.charge_bytes(given.spent())?;
+        let args = FilterArgs::new(self.filter.name, input.value, values, sources);
+        let args = args.with_bytes(input.is_bytes);
+        let result = (self.filter.apply)(&args);
+        budget.charge_bytes(args.charged())?;
         result
     }
 }
 
-/// An argument that counts, or the place of one that has a name and is ignored.
+/// A positional argument, or `None` for a named one, which is ignored.
 struct Argument(Option<Operand>);
 
 fn parse_argument(cursor: &mut Cursor<'_>) -> Result<Option<Argument>, ParseError> {

@@ -5,26 +5,26 @@ use crate::ParseError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     Text(&'a str),
-    /// What stands between `{{` and `}}`.
+    /// The text between `{{` and `}}`.
     Output(&'a str),
-    /// A tag's name and the rest of what stands between `{%` and `%}`.
+    /// A tag's name and the rest of the text between `{%` and `%}`.
     Tag(&'a str, &'a str),
 }
 
-/// Whitespace that a brace with a hyphen faces is gone from the pieces, and so are comments.
+/// Splits `text`. Applies whitespace control (`{{-`, `-%}`) and removes comments.
 pub(crate) fn split(text: &str) -> Result<Vec<Piece<'_>>, ParseError> {
     let mut pieces = Vec::new();
     let mut rest = text;
     let mut trim_next = false;
     while !rest.is_empty() {
-        let start = find_braces(rest).unwrap_or(rest.len());
+        let start = find_delimiter(rest).unwrap_or(rest.len());
         let (before, opened) = rest.split_at(start);
         let found = match opened {
             "" => None,
-            opened => Some(inside(opened)?),
+            opened => Some(parse_delimited(opened)?),
         };
         if !before.is_empty() {
-            // Text that is trimmed to nothing stays: around it, the result is text all the same.
+            // Text that is trimmed to an empty string stays, because it makes the result text.
             let trim_end = found.as_ref().is_some_and(|found| found.trims_before);
             pieces.push(Piece::Text(trim(before, trim_next, trim_end)));
         }
@@ -47,23 +47,23 @@ pub(crate) fn split(text: &str) -> Result<Vec<Piece<'_>>, ParseError> {
     Ok(pieces)
 }
 
-struct Inside<'a> {
+struct Delimited<'a> {
     piece: Piece<'a>,
     trims_before: bool,
     trims_after: bool,
     rest: &'a str,
 }
 
-/// Where the next output or tag starts.
-fn find_braces(text: &str) -> Option<usize> {
+/// The start of the next output or tag.
+fn find_delimiter(text: &str) -> Option<usize> {
     match (text.find("{{"), text.find("{%")) {
         (Some(output), Some(tag)) => Some(output.min(tag)),
         (output, tag) => output.or(tag),
     }
 }
 
-/// Reads the output or tag at the start of `text`.
-fn inside(text: &str) -> Result<Inside<'_>, ParseError> {
+/// Parses the output or tag at the start of `text`.
+fn parse_delimited(text: &str) -> Result<Delimited<'_>, ParseError> {
     let (inner, rest, is_tag) = match text.strip_prefix("{{") {
         Some(inner) => {
             let (inner, rest) = inner.split_once("}}").ok_or(ParseError::Unclosed)?;
@@ -78,10 +78,10 @@ fn inside(text: &str) -> Result<Inside<'_>, ParseError> {
     let (inner, trims_before) = strip(inner, inner.strip_prefix('-'));
     let (inner, trims_after) = strip(inner, inner.strip_suffix('-'));
     let piece = match is_tag {
-        true => tag(inner.trim()),
+        true => parse_tag(inner.trim()),
         false => Piece::Output(inner),
     };
-    Ok(Inside {
+    Ok(Delimited {
         piece,
         trims_before,
         trims_after,
@@ -89,22 +89,22 @@ fn inside(text: &str) -> Result<Inside<'_>, ParseError> {
     })
 }
 
-fn tag(text: &str) -> Piece<'_> {
+fn parse_tag(text: &str) -> Piece<'_> {
     let end = text.find(|character: char| !character.is_alphanumeric() && character != '_');
     let (name, rest) = text.split_at(end.unwrap_or(text.len()));
     Piece::Tag(name, rest.trim())
 }
 
-/// What stands before the tag `end`, as it is, and that tag.
+/// The unparsed text before the tag `end`, and that tag.
 fn verbatim<'a>(
     name: &'static str,
     end: &str,
     text: &'a str,
-) -> Result<(&'a str, Inside<'a>), ParseError> {
+) -> Result<(&'a str, Delimited<'a>), ParseError> {
     let mut searched = 0;
     while let Some(at) = text[searched..].find("{%") {
         let start = searched + at;
-        let found = inside(&text[start..]).map_err(|_| ParseError::NoEnd(name))?;
+        let found = parse_delimited(&text[start..]).map_err(|_| ParseError::NoEnd(name))?;
         if matches!(found.piece, Piece::Tag(name, "") if name == end) {
             let before = trim(&text[..start], false, found.trims_before);
             return Ok((before, found));
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_outputs_and_tags_come_apart() {
+    fn templates_are_split_into_text_outputs_and_tags() {
         let cases = [
             ("", vec![]),
             ("a }} b %} {", vec![Text("a }} b %} {")]),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_opened_must_be_closed() {
+    fn unclosed_delimiters_are_rejected() {
         let cases = [
             ("{{ a", ParseError::Unclosed),
             ("{% if", ParseError::UnclosedTag),

@@ -1,31 +1,31 @@
-//! Evaluating the parts of a template one after the other into text.
+//! Renders the nodes of a template to text.
 
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::condition::{are_equal, equal};
 use crate::node::{Arm, Branch, Node};
-use crate::scope::{Environment, Place};
+use crate::scope::{Environment, LoopPosition};
 use crate::tag::{ForHead, Items};
 use crate::variable::Operand;
-use crate::work::Work;
 use crate::{EvaluationError, ITERATIONS_MAX};
 
-/// What finding a member or element costs, in bytes of work.
+/// Cost of finding a member or element, in bytes of work.
 const LOOKUP_BYTES: usize = 16;
 
-/// What has been written so far, and what it may still cost.
+/// The text rendered so far, and the remaining budget.
 pub(crate) struct Renderer<'r, 'a> {
     pub(crate) environment: Environment<'a>,
-    pub(crate) work: &'r mut Work,
+    pub(crate) budget: &'r mut Budget,
     pub(crate) text: String,
-    /// The most bytes of text.
+    /// Maximum size of the text, in bytes.
     pub(crate) limit: usize,
 }
 
-/// Whether what follows is evaluated too.
+/// Control flow after a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
-    On,
+    Next,
     Break,
     Continue,
 }
@@ -33,44 +33,44 @@ pub(crate) enum Flow {
 impl Renderer<'_, '_> {
     pub(crate) fn render(&mut self, nodes: &[Node]) -> Result<Flow, EvaluationError> {
         for node in nodes {
-            self.work.step()?;
+            self.budget.charge_step()?;
             let flow = self.node(node)?;
             let lookups = self.environment.take_lookups();
-            self.work
+            self.budget
                 .charge_bytes(lookups.saturating_mul(LOOKUP_BYTES))?;
-            if flow != Flow::On {
+            if flow != Flow::Next {
                 return Ok(flow);
             }
         }
-        Ok(Flow::On)
+        Ok(Flow::Next)
     }
 
     fn node(&mut self, node: &Node) -> Result<Flow, EvaluationError> {
         match node {
             Node::Text(part) => self.write(part)?,
             Node::Output(output) => {
-                let value = output.evaluate(&self.environment, self.work)?;
+                let value = output.evaluate(&self.environment, self.budget)?;
                 let left = self.limit.saturating_sub(self.text.len());
-                // Measured before it is written out: what is too large is never copied.
-                self.work
+                // Measured before it is written, so that an oversized value is never copied.
+                self.budget
                     .measure(&value, left)
                     .ok_or(EvaluationError::TooLarge)?;
                 push(&mut self.text, &value);
             }
             Node::Assign(name, output) => {
-                let value = output.evaluate(&self.environment, self.work)?;
-                self.work.charge(&value)?;
+                let value = output.evaluate(&self.environment, self.budget)?;
+                self.budget.charge(&value)?;
                 let value = value.into_owned();
                 self.environment.assign(name, value);
             }
             Node::Capture(name, body) => return self.capture(name, body),
             Node::If(branches, otherwise) => return self.branches(branches, otherwise),
             Node::Case(subject, arms, otherwise) => return self.case(subject, arms, otherwise),
-            Node::For(head, body, otherwise) => return self.repeat(head, body, otherwise),
+            Node::For(head, body, otherwise) => return self.for_loop(head, body, otherwise),
             Node::Break => return Ok(Flow::Break),
             Node::Continue => return Ok(Flow::Continue),
         }
-        Ok(Flow::On)
+        Ok(Flow::Next)
     }
 
     fn write(&mut self, part: &str) -> Result<(), EvaluationError> {
@@ -85,7 +85,7 @@ impl Renderer<'_, '_> {
         let outer = std::mem::take(&mut self.text);
         let flow = self.render(body)?;
         let captured = Value::String(std::mem::replace(&mut self.text, outer));
-        self.work.charge(&captured)?;
+        self.budget.charge(&captured)?;
         self.environment.assign(name, captured);
         Ok(flow)
     }
@@ -96,8 +96,8 @@ impl Renderer<'_, '_> {
         otherwise: &[Node],
     ) -> Result<Flow, EvaluationError> {
         for branch in branches {
-            self.work.step()?;
-            if branch.condition.holds(&self.environment, self.work)? == branch.expected {
+            self.budget.charge_step()?;
+            if branch.condition.holds(&self.environment, self.budget)? == branch.expected {
                 return self.render(&branch.body);
             }
         }
@@ -112,8 +112,8 @@ impl Renderer<'_, '_> {
     ) -> Result<Flow, EvaluationError> {
         for arm in arms {
             for value in &arm.values {
-                self.work.step()?;
-                self.work.charge(&value.resolve(&self.environment))?;
+                self.budget.charge_step()?;
+                self.budget.charge(&value.resolve(&self.environment))?;
                 if are_equal(subject, value, &self.environment) {
                     return self.render(&arm.body);
                 }
@@ -122,7 +122,7 @@ impl Renderer<'_, '_> {
         self.render(otherwise)
     }
 
-    fn repeat(
+    fn for_loop(
         &mut self,
         head: &ForHead,
         body: &[Node],
@@ -134,32 +134,32 @@ impl Renderer<'_, '_> {
         }
         let length = items.len();
         for (position, item) in items.into_iter().enumerate() {
-            self.work.step()?;
-            let place = Place { position, length };
-            self.environment.enter(&head.name, item, place);
+            self.budget.charge_step()?;
+            let position = LoopPosition { position, length };
+            self.environment.enter(&head.name, item, position);
             let flow = self.render(body);
             self.environment.leave();
             if flow? == Flow::Break {
                 break;
             }
         }
-        Ok(Flow::On)
+        Ok(Flow::Next)
     }
 
     fn items(&mut self, head: &ForHead) -> Result<Vec<Value>, EvaluationError> {
         let offset = self.count(head.offset.as_ref())?.unwrap_or(0);
         let limit = self.count(head.limit.as_ref())?.unwrap_or(usize::MAX);
         let mut items = match &head.items {
-            Items::Of(operand) => {
+            Items::Value(operand) => {
                 let value = operand.resolve(&self.environment);
-                self.work.charge(&value)?;
+                self.budget.charge(&value)?;
                 elements(&value, offset, limit)?
             }
             Items::Range(first, last) => {
                 let first = self.integer(first)?;
                 let last = self.integer(last)?;
                 let numbers = (first..=last).skip(offset).take(limit);
-                within_iterations(numbers.map(Value::from))?
+                collect_iterations(numbers.map(Value::from))?
             }
         };
         if head.is_reversed {
@@ -188,13 +188,13 @@ impl Renderer<'_, '_> {
     }
 }
 
-/// What a loop goes over: a list, the members of an object as pairs, or one text.
+/// The items of a loop: list elements, object members as pairs, or a single text.
 fn elements(value: &Value, offset: usize, limit: usize) -> Result<Vec<Value>, EvaluationError> {
     match value {
-        Value::Array(list) => within_iterations(list.iter().skip(offset).take(limit).cloned()),
+        Value::Array(list) => collect_iterations(list.iter().skip(offset).take(limit).cloned()),
         Value::Object(members) => {
             let pairs = members.iter().skip(offset).take(limit);
-            within_iterations(
+            collect_iterations(
                 pairs.map(|(name, value)| vec![name.as_str().into(), value.clone()].into()),
             )
         }
@@ -203,7 +203,7 @@ fn elements(value: &Value, offset: usize, limit: usize) -> Result<Vec<Value>, Ev
     }
 }
 
-fn within_iterations(items: impl Iterator<Item = Value>) -> Result<Vec<Value>, EvaluationError> {
+fn collect_iterations(items: impl Iterator<Item = Value>) -> Result<Vec<Value>, EvaluationError> {
     let items: Vec<_> = items.take(ITERATIONS_MAX + 1).collect();
     match items.len() > ITERATIONS_MAX {
         true => Err(EvaluationError::TooManyIterations),
@@ -211,7 +211,7 @@ fn within_iterations(items: impl Iterator<Item = Value>) -> Result<Vec<Value>, E
     }
 }
 
-/// A value as part of a text.
+/// Appends a value to a text.
 pub(crate) fn push(text: &mut String, value: &Value) {
     match value {
         Value::Null => {}

@@ -1,4 +1,4 @@
-//! What an evaluation is given: variables, and what only the outside has.
+//! The environment of an evaluation: variables and external sources.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -8,26 +8,26 @@ use serde_json::{Value, json};
 
 use crate::Context;
 
-/// The variables of an evaluation, and where it gets time, chance and keyed hashes from.
+/// The variables of an evaluation, and its sources of time, randomness and HMAC.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     pub variables: &'a [(&'a str, &'a Value)],
     pub sources: Sources<'a>,
 }
 
-/// What expressions may ask of the outside. A filter whose source is missing fails.
+/// External sources. A filter whose source is missing fails.
 #[derive(Clone, Copy, Default)]
 pub struct Sources<'a> {
     pub now: Option<Timestamp>,
-    /// Fills the bytes with chance nobody can guess.
+    /// Fills the buffer with cryptographically secure random bytes.
     pub random: Option<&'a Random<'a>>,
     pub hmac: Option<&'a Hmac<'a>>,
 }
 
-/// Fills bytes with chance.
+/// Fills a buffer with random bytes.
 pub type Random<'a> = dyn Fn(&mut [u8]) + 'a;
 
-/// A keyed hash of a message: algorithm, key, message.
+/// Computes an HMAC: algorithm, key, message.
 pub type Hmac<'a> = dyn Fn(HmacAlgorithm, &[u8], &[u8]) -> Vec<u8> + 'a;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum HmacAlgorithm {
 }
 
 impl<'a> Scope<'a> {
-    /// Variables without sources.
+    /// A scope without sources.
     pub fn of(variables: &'a [(&'a str, &'a Value)]) -> Self {
         Self {
             variables,
@@ -47,7 +47,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The scope of one evaluation, with what its tags add to it.
+/// The state of one evaluation: its scope, assigned variables and loops.
 pub(crate) struct Environment<'a> {
     context: Context,
     scope: Scope<'a>,
@@ -59,9 +59,9 @@ pub(crate) struct Environment<'a> {
 struct Loop {
     name: String,
     item: Value,
-    place: Place,
-    /// What `forloop` stands for, once it is asked for.
-    described: OnceCell<Value>,
+    position: LoopPosition,
+    /// The `forloop` object, created on first use.
+    forloop: OnceCell<Value>,
 }
 
 impl<'a> Environment<'a> {
@@ -79,7 +79,7 @@ impl<'a> Environment<'a> {
         &self.scope.sources
     }
 
-    /// Looking up is paid for later, by whoever evaluates part after part.
+    /// Counts lookups; the renderer charges for them after each node.
     pub(crate) fn count_lookups(&self, count: usize) {
         self.lookups.set(self.lookups.get().saturating_add(count));
     }
@@ -93,7 +93,7 @@ impl<'a> Environment<'a> {
             return Some(&found.item);
         }
         if let Some(found) = self.loops.last().filter(|_| name == "forloop") {
-            return Some(found.described.get_or_init(|| found.place.describe()));
+            return Some(found.forloop.get_or_init(|| found.position.to_forloop()));
         }
         if let Some(value) = self.assigned.get(name) {
             return Some(value);
@@ -110,13 +110,13 @@ impl<'a> Environment<'a> {
         self.assigned.insert(name.to_owned(), value);
     }
 
-    /// Goes into a loop, at the place of one item.
-    pub(crate) fn enter(&mut self, name: &str, item: Value, place: Place) {
+    /// Enters an iteration of a loop.
+    pub(crate) fn enter(&mut self, name: &str, item: Value, position: LoopPosition) {
         self.loops.push(Loop {
             name: name.to_owned(),
             item,
-            place,
-            described: OnceCell::new(),
+            position,
+            forloop: OnceCell::new(),
         });
     }
 
@@ -125,15 +125,15 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// How far a loop is.
+/// The position of a loop.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct LoopPosition {
     pub(crate) position: usize,
     pub(crate) length: usize,
 }
 
-impl Place {
-    fn describe(self) -> Value {
+impl LoopPosition {
+    fn to_forloop(self) -> Value {
         let left = self.length - self.position;
         json!({
             "index": self.position + 1,

@@ -1,4 +1,4 @@
-//! What stands inside the tags: names, values, and the head of a loop.
+//! Parsers of tag contents: names, values and the head of a loop.
 
 use crate::cursor::Cursor;
 use crate::node::Node;
@@ -6,7 +6,7 @@ use crate::output::Output;
 use crate::variable::Operand;
 use crate::{Context, ParseError};
 
-/// Enough to recognize a misspelled name without echoing a whole text.
+/// Enough to recognize a misspelled name without echoing the whole text.
 pub(crate) const NAME_CHARACTERS_MAX: usize = 40;
 
 /// `item in list reversed limit: 2 offset: 1`.
@@ -21,7 +21,7 @@ pub(crate) struct ForHead {
 
 #[derive(Debug)]
 pub(crate) enum Items {
-    Of(Operand),
+    Value(Operand),
     Range(Operand, Operand),
 }
 
@@ -61,7 +61,7 @@ impl ForHead {
 
 fn parse_items(cursor: &mut Cursor<'_>) -> Result<Option<Items>, ParseError> {
     if !cursor.eat('(') {
-        return Ok(Operand::parse(cursor)?.map(Items::Of));
+        return Ok(Operand::parse(cursor)?.map(Items::Value));
     }
     cursor.skip_whitespace();
     let first = Operand::parse(cursor)?;
@@ -97,7 +97,7 @@ pub(crate) fn parse_assign(context: Context, text: &str) -> Result<Node, ParseEr
     Ok(Node::Assign(name.to_owned(), output))
 }
 
-/// A name, in quotes or not, and nothing else.
+/// A single name, quoted or not.
 pub(crate) fn parse_name(tag: &'static str, text: &str) -> Result<String, ParseError> {
     let mut cursor = Cursor::new(text);
     let name = cursor.quoted().or_else(|| cursor.identifier());
@@ -105,7 +105,7 @@ pub(crate) fn parse_name(tag: &'static str, text: &str) -> Result<String, ParseE
     name.map(str::to_owned).ok_or(ParseError::BadTag(tag))
 }
 
-/// A value and nothing else.
+/// A single value.
 pub(crate) fn parse_operand(tag: &'static str, text: &str) -> Result<Operand, ParseError> {
     let mut cursor = Cursor::new(text);
     let operand = Operand::parse(&mut cursor)?;
@@ -114,7 +114,7 @@ pub(crate) fn parse_operand(tag: &'static str, text: &str) -> Result<Operand, Pa
         .ok_or(ParseError::BadTag(tag))
 }
 
-/// Values with `,` or `or` between them.
+/// Values separated by `,` or `or`.
 pub(crate) fn parse_when(text: &str) -> Result<Vec<Operand>, ParseError> {
     const BAD: ParseError = ParseError::BadTag("when");
     let mut cursor = Cursor::new(text);

@@ -1,4 +1,4 @@
-//! What the costliest expressions cost: they end, with an error, in little time.
+//! The most expensive expressions fail or finish within a time limit.
 
 use std::time::{Duration, Instant};
 
@@ -7,32 +7,29 @@ use cloakroom_expressions::{
 };
 use serde_json::{Value, json};
 
-/// Generous for a busy machine; the measured worst case is a fraction of it.
-const LONGEST: Duration = Duration::from_secs(1);
+/// Generous for a busy machine; the measured worst case is a fraction of this.
+const TIME_MAX: Duration = Duration::from_secs(1);
 
 #[expect(clippy::unwrap_used, reason = "every template in these tables parses")]
-fn timed(text: &str, data: &Value) -> (Result<Value, EvaluationError>, Duration) {
+fn evaluate_timed(text: &str, data: &Value) -> (Result<Value, EvaluationError>, Duration) {
     let template = Template::parse(Context::Mask, text).unwrap();
     let started = Instant::now();
-    let shown = template.evaluate(&Scope::of(&[("data", data)]));
-    (shown, started.elapsed())
+    let result = template.evaluate(&Scope::of(&[("data", data)]));
+    (result, started.elapsed())
 }
 
-/// Evaluates each template, prints how long that took, and fails if it was too long.
-#[expect(
-    clippy::print_stderr,
-    reason = "shown with --no-capture, to be measured"
-)]
+/// Evaluates each template, prints the elapsed time and fails if it exceeds the limit.
+#[expect(clippy::print_stderr, reason = "timings, shown with --no-capture")]
 fn check(cases: &[(&str, &str, &Value)]) {
     for (name, text, data) in cases {
-        let (_, elapsed) = timed(text, data);
+        let (_, elapsed) = evaluate_timed(text, data);
         eprintln!("{name}: {elapsed:?}");
-        assert!(elapsed < LONGEST, "{name} took {elapsed:?}");
+        assert!(elapsed < TIME_MAX, "{name} took {elapsed:?}");
     }
 }
 
 #[test]
-fn the_costliest_filters_stay_within_their_budgets() {
+fn the_most_expensive_filters_stay_within_the_budget() {
     let text = json!("a".repeat(300_000));
     let umlauts = json!("ä".repeat(500_000));
     let fewer = json!("ä".repeat(170_000));
@@ -70,17 +67,17 @@ fn the_costliest_filters_stay_within_their_budgets() {
     ]);
 }
 
-/// The template, again and again.
+/// Repeats `body` in a loop.
 fn looped(body: &str) -> String {
     format!("{{% for i in (1..1000) %}}{body}{{% endfor %}}")
 }
 
 #[test]
-fn the_costliest_loops_stay_within_their_budgets() {
+fn the_most_expensive_loops_stay_within_the_budget() {
     let text = json!("a".repeat(300_000));
     let numbers: Value = (0..32_000).rev().collect();
     let members: Value = (0..900).map(|n| json!({ "n": n })).collect();
-    // Every index is found, so that the next one is looked for.
+    // Every index resolves, so that all lookups are performed.
     let chain =
         |inner: &Value| json!({ "k": { "k": { "k": { "k": "k" } } }, "a": "k", "x": inner });
     let nested = (0..60).fold(json!(1), |inner, _| json!({ "k": inner }));
@@ -90,8 +87,8 @@ fn the_costliest_loops_stay_within_their_budgets() {
         "{% assign x = 'ab' %}".to_owned() + &"{% assign x = x | append: x %}".repeat(40);
     let nested = "{% for a in (1..1000) %}".repeat(15) + &"{% endfor %}".repeat(15);
     let equal = " and forloop.index == forloop.index".repeat(16);
-    let facts = looped(&format!("{{% if forloop.index{equal} %}}{{% endif %}}"));
-    let shown = looped("{{ forloop.index }}{{ forloop.last }}{{ forloop.first }}");
+    let positions = looped(&format!("{{% if forloop.index{equal} %}}{{% endif %}}"));
+    let result = looped("{{ forloop.index }}{{ forloop.last }}{{ forloop.first }}");
     let dates = "| date: '%c' | append: 'x'".repeat(100);
     let dates = looped(&format!("{{{{ 'March 14, 2016' {dates} }}}}"));
     let path = "$..a[?(@.b == 'c' && (@.d < 1 || @.e))]";
@@ -100,8 +97,8 @@ fn the_costliest_loops_stay_within_their_budgets() {
         ("nested loops", &nested, &text),
         ("doubling", &doubling, &text),
         ("lookups", &lookups, &data),
-        ("place in loop", &facts, &text),
-        ("place shown", &shown, &text),
+        ("loop position", &positions, &text),
+        ("loop position output", &result, &text),
         ("dates", &dates, &text),
         ("paths", &paths, &data),
         ("sizes", &looped("{{ data.size }}"), &text),
@@ -124,7 +121,7 @@ fn the_costliest_loops_stay_within_their_budgets() {
 }
 
 #[test]
-fn what_exceeds_a_budget_says_which() {
+fn errors_name_the_exceeded_budget() {
     let large = json!("a".repeat(400_000));
     let loops = "{% for a in (1..1000) %}{% for b in (1..1000) %}{% endfor %}{% endfor %}";
     let cases = [
@@ -148,15 +145,15 @@ fn what_exceeds_a_budget_says_which() {
         ),
     ];
     for (text, expected) in cases {
-        assert_eq!(timed(text, &large).0, Err(expected), "{text}");
+        assert_eq!(evaluate_timed(text, &large).0, Err(expected), "{text}");
     }
     let fits = "{% for i in (1..1000) %}{% endfor %}{{ data | slice: 0, 65536 }}";
-    let shown = timed(fits, &large).0.unwrap();
-    assert_eq!(shown.as_str().map(str::len), Some(OUTPUT_BYTES_MAX));
+    let result = evaluate_timed(fits, &large).0.unwrap();
+    assert_eq!(result.as_str().map(str::len), Some(OUTPUT_BYTES_MAX));
 }
 
 #[test]
-fn long_documents_are_read_once() {
+fn long_documents_parse_in_linear_time() {
     let bodies = [
         "{% raw %}{% endraw %}",
         "{%{{a}}",

@@ -40,7 +40,7 @@ fn section_1_outputs() {
 }
 
 #[test]
-fn section_1_a_tail_is_ignored_but_in_masks() {
+fn section_1_trailing_text_is_ignored_except_in_masks() {
     check(&[
         (
             "{{ data.number, reveal_last: 4 }}",
@@ -55,8 +55,8 @@ fn section_1_a_tail_is_ignored_but_in_masks() {
         "{{ data.number, a | last4 }}",
     ] {
         let template = Template::parse(Context::Mask, text).unwrap();
-        let shown = template.evaluate(&Scope::of(&[("data", &data)]));
-        assert_eq!(shown, Ok(Value::Null), "{text}");
+        let result = template.evaluate(&Scope::of(&[("data", &data)]));
+        assert_eq!(result, Ok(Value::Null), "{text}");
     }
 }
 
@@ -156,7 +156,7 @@ fn section_1_loops() {
 }
 
 #[test]
-fn section_1_any_other_tag_is_named() {
+fn section_1_unsupported_tags_are_rejected_by_name() {
     for tag in [
         "render",
         "include",
@@ -189,7 +189,7 @@ fn section_2_typing() {
 }
 
 #[test]
-fn section_2_numbers_keep_their_text_and_members_their_order() {
+fn section_2_number_notation_and_member_order_are_preserved() {
     let text = r#"{"z":19.90,"a":-0.0,"big":123456789012345678901234567890.10}"#;
     let data: Value = serde_json::from_str(text).unwrap();
     let variables = [("data", &data)];
@@ -199,7 +199,7 @@ fn section_2_numbers_keep_their_text_and_members_their_order() {
         "{{ data }}{{ nil }}",
     ] {
         let parsed = Template::parse(Context::Fingerprint, template).unwrap();
-        let shown = parsed.evaluate_to_text(&Scope::of(&variables));
-        assert_eq!(shown.as_deref(), Ok(text), "{template}");
+        let result = parsed.evaluate_to_text(&Scope::of(&variables));
+        assert_eq!(result.as_deref(), Ok(text), "{template}");
     }
 }

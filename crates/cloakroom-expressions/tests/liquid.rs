@@ -4,7 +4,7 @@ use cloakroom_expressions::{Context, EvaluationError, Scope, Sources, Template};
 use serde_json::{Value, json};
 
 #[expect(clippy::unwrap_used, reason = "every filter in these tables parses")]
-fn filtered(data: Value, filter: &str) -> Result<Value, EvaluationError> {
+fn apply_filter(data: Value, filter: &str) -> Result<Value, EvaluationError> {
     let text = format!("{{{{ data | {filter} }}}}");
     let template = Template::parse(Context::Mask, &text).unwrap();
     template.evaluate(&Scope {
@@ -16,11 +16,11 @@ fn filtered(data: Value, filter: &str) -> Result<Value, EvaluationError> {
     })
 }
 
-/// Compares as text, where 1.0 and 1 are two things.
+/// Compares as text, which distinguishes 1.0 from 1.
 fn check(cases: &[(Value, &str, Value)]) {
     for (data, filter, expected) in cases {
-        let shown = filtered(data.clone(), filter).map(|value| value.to_string());
-        assert_eq!(shown, Ok(expected.to_string()), "{data} | {filter}");
+        let result = apply_filter(data.clone(), filter).map(|value| value.to_string());
+        assert_eq!(result, Ok(expected.to_string()), "{data} | {filter}");
     }
 }
 
@@ -30,7 +30,7 @@ fn number(text: &str) -> Value {
 }
 
 #[test]
-fn section_3_vectors() {
+fn section_3_documented_examples() {
     check(&[
         (
             json!("John Doe"),
@@ -95,7 +95,7 @@ fn section_3_strings() {
 }
 
 #[test]
-fn section_3_encoding_and_shortening() {
+fn section_3_encoding_and_truncation() {
     check(&[
         (
             json!("john@x.de ä/~"),
@@ -330,7 +330,7 @@ fn section_3_default_and_date() {
 }
 
 #[test]
-fn section_3_refusals() {
+fn section_3_errors() {
     let cases = [
         (
             json!(1),
@@ -383,7 +383,7 @@ fn section_3_refusals() {
     ];
     for (data, filter, expected) in cases {
         assert_eq!(
-            filtered(data.clone(), filter),
+            apply_filter(data.clone(), filter),
             Err(expected),
             "{data} | {filter}"
         );

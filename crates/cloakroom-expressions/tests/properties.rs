@@ -1,10 +1,10 @@
-//! What must hold for every text, mask and data.
+//! Properties of every template, mask, document and data.
 
 use cloakroom_expressions::{Context, Document, Mask, OUTPUT_BYTES_MAX, Scope, Sources, Template};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Text made of what expressions are made of, so that most of it gets far into the parser.
+/// Text composed of syntax elements, so that most of it gets past the first checks of the parser.
 fn expression() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "{{",
@@ -73,7 +73,7 @@ fn expression() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
 }
 
-fn likely() -> impl Strategy<Value = String> {
+fn valid_expression() -> impl Strategy<Value = String> {
     let value = prop::sample::select(vec!["data", "data.a", "data[0]", "data['ä'].b", "'x'", "7"]);
     let filter = prop::sample::select(vec![
         "",
@@ -109,7 +109,7 @@ fn likely() -> impl Strategy<Value = String> {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof![".{0,40}", expression(), likely()]
+    prop_oneof![".{0,40}", expression(), valid_expression()]
 }
 
 fn json(leaf: impl Strategy<Value = String> + 'static) -> impl Strategy<Value = Value> {
@@ -149,11 +149,11 @@ fn evaluate(template: &Template, data: &Value) -> Option<Value> {
     clippy::unwrap_used,
     reason = "the filters in these properties parse and apply"
 )]
-fn filtered(text: &str, filter: &str) -> String {
+fn apply_filter(text: &str, filter: &str) -> String {
     let template = format!("{{{{ data | {filter} }}}}");
     let template = Template::parse(Context::Mask, &template).unwrap();
-    let shown = evaluate(&template, &Value::from(text)).unwrap();
-    shown.as_str().unwrap().to_owned()
+    let result = evaluate(&template, &Value::from(text)).unwrap();
+    result.as_str().unwrap().to_owned()
 }
 
 const CONTEXTS: [Context; 4] = [
@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn no_text_and_no_data_make_a_template_panic(text in text(), data in json(".{0,20}".boxed())) {
+    fn templates_do_not_panic(text in text(), data in json(".{0,20}".boxed())) {
         for context in CONTEXTS {
             if let Ok(template) = Template::parse(context, &text) {
                 evaluate(&template, &data);
@@ -176,35 +176,35 @@ proptest! {
     }
 
     #[test]
-    fn no_mask_makes_reading_panic(mask in json(text()), data in json(".{0,20}".boxed())) {
+    fn masks_do_not_panic(mask in json(text()), data in json(".{0,20}".boxed())) {
         if let Ok(mask) = Mask::parse(&mask) {
-            let shown = mask.apply(&data);
-            prop_assert!(shown.to_string().len() <= OUTPUT_BYTES_MAX);
+            let result = mask.apply(&data);
+            prop_assert!(result.to_string().len() <= OUTPUT_BYTES_MAX);
         }
     }
 
     #[test]
-    fn text_without_braces_is_itself(text in "[^{]{0,60}") {
+    fn text_without_braces_is_unchanged(text in "[^{]{0,60}") {
         let template = Template::parse(Context::Mask, &text).unwrap();
         prop_assert_eq!(evaluate(&template, &json!({})), Some(Value::from(text)));
     }
 
     #[test]
-    fn no_document_makes_filling_panic(document in json(text()), data in json(".{0,20}".boxed())) {
+    fn documents_do_not_panic(document in json(text()), data in json(".{0,20}".boxed())) {
         if let Ok(document) = Document::parse(Context::Proxy, &document) {
             let _ = document.fill(|_| Some(&data), &Sources::default());
         }
     }
 
     #[test]
-    fn a_document_without_references_is_itself(document in json("[^{]{0,20}".boxed())) {
+    fn a_document_without_references_is_unchanged(document in json("[^{]{0,20}".boxed())) {
         let parsed = Document::parse(Context::Detokenize, &document).unwrap();
         let filled = parsed.fill(|_| None, &Sources::default()).unwrap();
         prop_assert_eq!(filled.to_string(), document.to_string());
     }
 
     #[test]
-    fn what_is_filled_in_is_not_filled_in_again(inner in expression()) {
+    fn inserted_values_are_not_evaluated(inner in expression()) {
         let parsed = Document::parse(Context::Detokenize, &json!(["{{ a }}", "<{{ a }}>"])).unwrap();
         let value = Value::from(&*inner);
         let filled = parsed.fill(|_| Some(&value), &Sources::default()).unwrap();
@@ -212,14 +212,14 @@ proptest! {
     }
 
     #[test]
-    fn a_whole_value_stays_as_it_is(data in json(".{0,20}".boxed())) {
+    fn a_single_output_is_unchanged(data in json(".{0,20}".boxed())) {
         let template = Template::parse(Context::Mask, "{{ data }}").unwrap();
-        let shown = evaluate(&template, &data).unwrap();
-        prop_assert_eq!(shown.to_string(), data.to_string());
+        let result = evaluate(&template, &data).unwrap();
+        prop_assert_eq!(result.to_string(), data.to_string());
     }
 
     #[test]
-    fn what_is_encoded_decodes_to_itself(text in ".{0,40}") {
+    fn encoding_round_trips(text in ".{0,40}") {
         for filter in [
             "base64_encode | base64_decode",
             "base64_url_safe_encode | base64_url_safe_decode",
@@ -227,7 +227,7 @@ proptest! {
             "split: '' | join: ''",
             "append: 'x' | remove_last: 'x'",
         ] {
-            prop_assert_eq!(&filtered(&text, filter), &text, "{}", filter);
+            prop_assert_eq!(&apply_filter(&text, filter), &text, "{}", filter);
         }
     }
 
@@ -241,22 +241,22 @@ proptest! {
             format!("{sign}{whole}{point}{rest}")
         };
         let text = format!("to_number | plus: {0} | minus: {0} | to_string", decimal(b));
-        let expected = filtered(&decimal(a), "to_number | to_string");
+        let expected = apply_filter(&decimal(a), "to_number | to_string");
         let expected = if expected.trim_matches(['-', '0', '.']).is_empty() {
             expected.trim_start_matches('-').to_owned()
         } else {
             expected
         };
-        prop_assert_eq!(filtered(&decimal(a), &text), expected);
+        prop_assert_eq!(apply_filter(&decimal(a), &text), expected);
     }
 
     #[test]
-    fn reveal_shows_no_more_than_both_ends(
+    fn reveal_shows_only_both_ends(
         text in "[0-9]{1,30}",
         first in 0..12_usize,
         last in 0..12_usize,
     ) {
-        let shown = filtered(&text, &format!("reveal: {first}, {last}"));
+        let result = apply_filter(&text, &format!("reveal: {first}, {last}"));
 
         let length = text.len();
         let expected = match length <= first + last {
@@ -266,22 +266,22 @@ proptest! {
                 format!("{}{hidden}{}", &text[..first], &text[length - last..])
             }
         };
-        prop_assert_eq!(shown, expected);
+        prop_assert_eq!(result, expected);
     }
 
     #[test]
-    fn card_mask_shows_no_more_than_bin_and_last_four(text in "[0-9]{1,24}") {
-        let shown = filtered(&text, "card_mask: true, true");
+    fn card_mask_shows_only_bin_and_last_four(text in "[0-9]{1,24}") {
+        let result = apply_filter(&text, "card_mask: true, true");
 
         let bin = if text.len() >= 16 { 8 } else { 6 };
-        let digits = shown.chars().filter(char::is_ascii_digit).count();
+        let digits = result.chars().filter(char::is_ascii_digit).count();
         let expected = if text.len() <= bin + 4 { 0 } else { bin + 4 };
         prop_assert_eq!(digits, expected);
     }
 
     #[test]
-    fn an_alias_keeps_the_form_only(text in "[A-Za-z0-9 .@-]{0,30}") {
-        let alias = filtered(&text, "alias_preserve_format");
+    fn an_alias_preserves_only_the_format(text in "[A-Za-z0-9 .@-]{0,30}") {
+        let alias = apply_filter(&text, "alias_preserve_format");
 
         prop_assert_eq!(alias.chars().count(), text.chars().count());
         for (was, is) in text.chars().zip(alias.chars()) {
@@ -295,10 +295,10 @@ proptest! {
     }
 
     #[test]
-    fn masked_text_shows_the_end_only(text in "[0-9 ]{5,30}", last in 0..4_usize) {
-        let shown = filtered(&text, &format!("reveal_last: {last}"));
+    fn reveal_last_shows_only_the_end(text in "[0-9 ]{5,30}", last in 0..4_usize) {
+        let result = apply_filter(&text, &format!("reveal_last: {last}"));
 
         let hidden = text.len() - last;
-        prop_assert_eq!(shown, "X".repeat(hidden) + &text[hidden..]);
+        prop_assert_eq!(result, "X".repeat(hidden) + &text[hidden..]);
     }
 }

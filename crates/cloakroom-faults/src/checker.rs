@@ -1,4 +1,4 @@
-//! Compares the ledger with the vault, through the vault's own interface.
+//! Compares the vault with the history, through the API and the audit log.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -8,178 +8,210 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::clients::Load;
-use crate::clients::api::{Answer, Api, Question};
+use crate::clients::Workload;
+use crate::clients::api::{Api, ApiRequest, ApiResponse};
 use crate::clients::client::{SHARDS, container};
-use crate::clients::tally::Rule;
+use crate::clients::stats::Invariant;
 use crate::cluster::Cluster;
-use crate::ledger::{Entry, State, read_data};
+use crate::history::{Entry, State, parse_data};
 
-/// A vault that has just lost its primary may refuse for a while.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Tokens that are also read one by one after they were seen in a list.
+/// Requests may fail for a while after a failover.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// Number of listed tokens that are also read individually.
 const SAMPLES: usize = 200;
 
-/// What a page showed: ledger number, id, revision.
-type Seen = HashMap<usize, Vec<(Uuid, u32)>>;
+/// Id and revision of listed tokens, by number in the history.
+type ListedTokens = HashMap<usize, Vec<(Uuid, u32)>>;
 
-/// Looks at every token of a part, and returns how many there are.
-pub(crate) async fn check(load: &Load, nodes: &[Api]) -> Result<usize> {
-    let seen = list_all(load, &load.api).await?;
-    let entries = load.ledger.entries().clone();
+/// Checks every token of a part of the run. Returns the number of tokens.
+pub(crate) async fn check(workload: &Workload, nodes: &[Api]) -> Result<usize> {
+    let listed = list_all(workload, &workload.api).await?;
+    let entries = workload.history.entries().clone();
     let mut suspects = Vec::new();
     let mut samples = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
-        if entry.part != load.part {
+        if entry.part != workload.part {
             continue;
         }
-        let rows = seen.get(&number).map(Vec::as_slice).unwrap_or_default();
-        compare(load, number, entry, rows);
+        let rows = listed.get(&number).map(Vec::as_slice).unwrap_or_default();
+        compare(workload, number, entry, rows);
         match entry.id {
             Some(id) if rows.is_empty() && entry.must_exist() => suspects.push((number, id)),
             Some(id) => samples.push((number, id)),
             None => {}
         }
     }
-    for number in seen.keys().filter(|number| **number >= entries.len()) {
-        let what = format!("there is a token of {number}, which nobody made");
-        load.tally.violation(Rule::Wrong, what);
+    for number in listed.keys().filter(|number| **number >= entries.len()) {
+        let what = format!("token {number} exists but was never created");
+        workload.stats.violation(Invariant::Wrong, what);
     }
     let step = samples.len().div_ceil(SAMPLES).max(1);
     suspects.extend(samples.into_iter().step_by(step));
     for (index, (number, id)) in suspects.iter().enumerate() {
         let api = &nodes[index % nodes.len()];
-        read_alone(load, api, (*number, *id), &entries[*number]).await?;
+        check_token(workload, api, *number, *id, &entries[*number]).await?;
     }
-    Ok(seen.values().map(Vec::len).sum())
+    Ok(listed.values().map(Vec::len).sum())
 }
 
-/// What a list showed of one number, against what it may be.
-fn compare(load: &Load, number: usize, entry: &Entry, rows: &[(Uuid, u32)]) {
-    let tell = |rule, what: String| load.tally.violation(rule, what);
+/// Compares the listed tokens of one number with its history.
+fn compare(workload: &Workload, number: usize, entry: &Entry, rows: &[(Uuid, u32)]) {
+    let report = |invariant, what: String| workload.stats.violation(invariant, what);
     if rows.len() > 1 {
-        tell(
-            Rule::Doubled,
-            format!("{number} is there {} times", rows.len()),
+        report(
+            Invariant::Doubled,
+            format!("token {number} exists {} times", rows.len()),
         );
         return;
     }
     let Some((id, revision)) = rows.first() else {
         if entry.must_exist() {
-            tell(Rule::Lost, format!("{number} is in no list; {entry:?}"));
+            report(
+                Invariant::Lost,
+                format!("token {number} is not listed; {entry:?}"),
+            );
         }
         return;
     };
-    if entry.must_be_gone() {
-        tell(Rule::Resurrected, format!("{number} is in a list"));
-    } else if !entry.may_be(State::Present(*revision)) {
-        let what = format!("{number} has revision {revision}; {entry:?}");
-        tell(Rule::Wrong, what);
+    if entry.must_not_exist() {
+        report(
+            Invariant::Resurrected,
+            format!("deleted token {number} is listed"),
+        );
+    } else if !entry.may_have_state(State::Present(*revision)) {
+        let what = format!("token {number} has revision {revision}; {entry:?}");
+        report(Invariant::Wrong, what);
     } else if entry.id.is_some_and(|known| known != *id) {
-        tell(Rule::Doubled, format!("{number} is there under another id"));
+        report(Invariant::Doubled, format!("token {number} has another id"));
     }
 }
 
-/// What clients knew at three times, around a backup and what was erased since.
-pub(crate) struct Times {
-    /// When the backup was begun.
+/// Snapshots of the history around a backup and an export of erasures.
+pub(crate) struct RestoreSnapshots {
+    /// Before the backup.
     pub(crate) backup: Vec<Entry>,
-    /// Before the erasures were written down, and after.
-    pub(crate) erasures: (Vec<Entry>, Vec<Entry>),
+    /// Before the erasures were exported.
+    pub(crate) before_erasures: Vec<Entry>,
+    /// After the erasures were exported.
+    pub(crate) after_erasures: Vec<Entry>,
 }
 
-/// How many tokens of this part are in the backup and must be gone now.
-pub(crate) fn deleted_since(load: &Load, backup: &[Entry], now: &[Entry]) -> usize {
+/// Number of tokens of this part that are in the backup and have since been deleted.
+pub(crate) fn count_deleted_since(workload: &Workload, backup: &[Entry], now: &[Entry]) -> usize {
     let both = backup.iter().zip(now);
-    both.filter(|(then, now)| then.part == load.part && then.must_exist() && now.must_be_gone())
-        .count()
+    both.filter(|(then, now)| {
+        then.part == workload.part && then.must_exist() && now.must_not_exist()
+    })
+    .count()
 }
 
-/// Looks at a vault from a backup, in which what was deleted since is erased again.
-pub(crate) async fn check_restored(load: &Load, api: &Api, times: &Times) -> Result<()> {
-    let seen = list_all(load, api).await?;
-    let (erased, kept) = &times.erasures;
-    for (number, (erased, kept)) in erased.iter().zip(kept).enumerate() {
-        if kept.part != load.part {
+/// Checks a vault restored from a backup, after later erasures were applied to it.
+pub(crate) async fn check_restored(
+    workload: &Workload,
+    api: &Api,
+    snapshots: &RestoreSnapshots,
+) -> Result<()> {
+    let listed = list_all(workload, api).await?;
+    let erasures = snapshots.before_erasures.iter();
+    for (number, (before, after)) in erasures.zip(&snapshots.after_erasures).enumerate() {
+        if after.part != workload.part {
             continue;
         }
-        let tell = |rule, what: &str| load.tally.violation(rule, format!("{number} {what}"));
-        let then = times.backup.get(number).filter(|then| then.must_exist());
-        let revision = seen.get(&number).map(|rows| rows[0].1);
+        let report = |invariant, what: &str| {
+            workload
+                .stats
+                .violation(invariant, format!("token {number} {what}"))
+        };
+        let then = snapshots
+            .backup
+            .get(number)
+            .filter(|then| then.must_exist());
+        let revision = listed.get(&number).map(|rows| rows[0].1);
         match (revision, then.map(|then| then.acknowledged)) {
-            (Some(_), _) if erased.must_be_gone() => tell(Rule::Resurrected, "was restored"),
-            (Some(seen), Some(State::Present(then))) if seen < then => {
-                tell(Rule::Wrong, "is older than the backup");
+            (Some(_), _) if before.must_not_exist() => {
+                report(Invariant::Resurrected, "was restored")
             }
-            (None, Some(_)) if kept.must_exist() => tell(Rule::Lost, "was not restored"),
+            (Some(found), Some(State::Present(then))) if found < then => {
+                report(Invariant::Wrong, "is older than the backup");
+            }
+            (None, Some(_)) if after.must_exist() => report(Invariant::Lost, "was not restored"),
             _ => {}
         }
     }
     Ok(())
 }
 
-/// Reads one token from one node.
-async fn read_alone(load: &Load, api: &Api, token: (usize, Uuid), entry: &Entry) -> Result<()> {
-    let (number, id) = token;
+/// Reads a token from a node and compares it with its history.
+async fn check_token(
+    workload: &Workload,
+    api: &Api,
+    number: usize,
+    id: Uuid,
+    entry: &Entry,
+) -> Result<()> {
     let path = format!("/tokens/{id}");
-    let answer = ask(api, &path, &load.keys.revealing).await?;
-    let tell = |rule, what: &str| load.tally.violation(rule, format!("{number} {what}"));
-    if answer.status == 404 {
+    let response = read(api, &path, &workload.keys.reveal).await?;
+    let report = |invariant, what: &str| {
+        workload
+            .stats
+            .violation(invariant, format!("token {number} {what}"))
+    };
+    if response.status == 404 {
         if entry.must_exist() {
-            tell(Rule::Lost, "is answered with 404");
+            report(Invariant::Lost, "is not found");
         }
         return Ok(());
     }
-    if entry.must_be_gone() {
-        tell(Rule::Resurrected, "is answered");
+    if entry.must_not_exist() {
+        report(Invariant::Resurrected, "is found after its deletion");
         return Ok(());
     }
-    let text = answer.body.get("data").and_then(Value::as_str);
-    let is_right = text
-        .and_then(read_data)
-        .is_some_and(|(seen, revision)| seen == number && entry.may_be(State::Present(revision)));
+    let text = response.body.get("data").and_then(Value::as_str);
+    let is_right = text.and_then(parse_data).is_some_and(|(found, revision)| {
+        found == number && entry.may_have_state(State::Present(revision))
+    });
     if !is_right {
-        tell(Rule::Wrong, "is not what was acknowledged");
+        report(Invariant::Wrong, "differs from the acknowledged data");
     }
     Ok(())
 }
 
-async fn list_all(load: &Load, api: &Api) -> Result<Seen> {
+async fn list_all(workload: &Workload, api: &Api) -> Result<ListedTokens> {
     let mut lists = JoinSet::new();
     for shard in 0..SHARDS {
-        let (api, key) = (api.clone(), load.keys.revealing.clone());
-        let container = container(load.part, shard);
+        let (api, key) = (api.clone(), workload.keys.reveal.clone());
+        let container = container(workload.part, shard);
         lists.spawn(async move { list(&api, &key, &container).await });
     }
-    let mut seen = Seen::new();
-    while let Some(listed) = lists.join_next().await {
-        for (id, text) in listed?? {
-            let Some((number, revision)) = read_data(&text) else {
-                let what = format!("{id} holds what nobody sent");
-                load.tally.violation(Rule::Wrong, what);
+    let mut tokens = ListedTokens::new();
+    while let Some(list) = lists.join_next().await {
+        for (id, text) in list?? {
+            let Some((number, revision)) = parse_data(&text) else {
+                let what = format!("token {id} has data that was never written");
+                workload.stats.violation(Invariant::Wrong, what);
                 continue;
             };
-            seen.entry(number).or_default().push((id, revision));
+            tokens.entry(number).or_default().push((id, revision));
         }
     }
-    Ok(seen)
+    Ok(tokens)
 }
 
-/// All tokens of a container, page by page.
+/// Lists all tokens of a container.
 async fn list(api: &Api, key: &str, container: &str) -> Result<Vec<(Uuid, String)>> {
     let first = format!("/v2/tokens?container={container}&size=100");
     let mut path = first.clone();
     let mut found = Vec::new();
     loop {
-        let answer = ask(api, &path, key).await?;
-        let rows = answer.body.get("data").and_then(Value::as_array);
-        for row in rows.with_context(|| format!("a page without data: {}", answer.status))? {
+        let response = read(api, &path, key).await?;
+        let rows = response.body.get("data").and_then(Value::as_array);
+        for row in rows.with_context(|| format!("a list page has no data: {}", response.status))? {
             let text = |name| row.get(name).and_then(Value::as_str);
             let id = text("id").and_then(|id| id.parse().ok());
-            let id: Uuid = id.context("a token without an id")?;
+            let id: Uuid = id.context("a token has no id")?;
             found.push((id, text("data").unwrap_or_default().to_owned()));
         }
-        let next = answer.body.pointer("/pagination/next");
+        let next = response.body.pointer("/pagination/next");
         match next.and_then(Value::as_str) {
             Some(next) => path = format!("{first}&start={next}"),
             None => return Ok(found),
@@ -187,41 +219,41 @@ async fn list(api: &Api, key: &str, container: &str) -> Result<Vec<(Uuid, String
     }
 }
 
-/// Asks until there is an answer that says something.
-async fn ask(api: &Api, path: &str, key: &str) -> Result<Answer> {
-    let asked_at = Instant::now();
+/// Retries until the response is 200 or 404.
+async fn read(api: &Api, path: &str, key: &str) -> Result<ApiResponse> {
+    let started_at = Instant::now();
     loop {
-        let told = match api.ask(Question::get(path, key)).await {
-            Ok(answer) if matches!(answer.status, 200 | 404) => return Ok(answer),
-            Ok(answer) => format!("{}: {}", answer.status, answer.body),
+        let failure = match api.send(ApiRequest::get(path, key)).await {
+            Ok(response) if matches!(response.status, 200 | 404) => return Ok(response),
+            Ok(response) => format!("{}: {}", response.status, response.body),
             Err(error) => format!("{error:#}"),
         };
-        if asked_at.elapsed() > PATIENCE {
-            bail!("the checker cannot read {path}: {told}");
+        if started_at.elapsed() > READ_TIMEOUT {
+            bail!("the checker cannot read {path}: {failure}");
         }
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
 }
 
-/// Every revealed read that was answered has a record: I20.
-pub(crate) async fn check_records(load: &Load, cluster: &Cluster) -> Result<usize> {
+/// Checks that every successful revealing read has an audit log entry (I20).
+pub(crate) async fn check_audit_log(workload: &Workload, cluster: &Cluster) -> Result<usize> {
     let primary = cluster.wait_for_primary().await?;
-    // 4 is `revealed`, as crates/cloakroom/src/audit/entry.rs numbers it.
+    // 4 is `revealed`, as crates/cloakroom-core/src/audit/entry.rs numbers it.
     let statement = format!(
         "select trace_id from log where outcome = 4 and trace_id like 'part-{}-read-%'",
-        load.part
+        workload.part
     );
-    let told = primary.sql("cloakroom", &statement).await?;
-    let recorded: HashSet<&str> = told.lines().collect();
+    let output = primary.sql("cloakroom", &statement).await?;
+    let recorded: HashSet<&str> = output.lines().collect();
     let revealed = {
-        let revealed = load.tally.revealed.lock();
+        let revealed = workload.stats.revealed.lock();
         revealed.map_or_else(|error| error.into_inner().clone(), |reads| reads.clone())
     };
     for read in &revealed {
-        let trace = load.trace(*read);
+        let trace = workload.trace(*read);
         if !recorded.contains(trace.as_str()) {
-            let what = format!("{trace} was answered and has no record");
-            load.tally.violation(Rule::Unrecorded, what);
+            let what = format!("{trace} succeeded without an audit log entry");
+            workload.stats.violation(Invariant::AuditError, what);
         }
     }
     Ok(revealed.len())

@@ -1,13 +1,17 @@
-//! What a run tells: a row per fault, as a table and as JSON.
+//! The report of a run: a row per fault, as a table and as JSON.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
-use crate::clients::tally::Rule;
-use crate::soak::Figures;
+use crate::clients::Workload;
+use crate::clients::stats::{Invariant, Outages};
+use crate::soak::SoakResults;
 
-/// What one fault came to.
+/// The results of a fault.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) fault: String,
@@ -24,19 +28,59 @@ pub(crate) struct Row {
     pub(crate) writes_away_s: f64,
     pub(crate) reads_away_s: f64,
     pub(crate) catalog_away_s: f64,
-    /// Everything that broke a rule, the first of each kind word by word.
+    /// Messages of the first violations of each invariant.
     pub(crate) violations: Vec<String>,
     pub(crate) seconds: f64,
 }
 
 impl Row {
-    pub(crate) fn is_green(&self) -> bool {
+    pub(crate) fn is_ok(&self) -> bool {
         self.violations.is_empty()
     }
 
-    pub(crate) fn breaks(&self, rule: Rule) -> bool {
-        let told = format!("{}: ", rule.name());
-        self.violations.iter().any(|what| what.starts_with(&told))
+    pub(crate) fn violates(&self, invariant: Invariant) -> bool {
+        let prefix = format!("{}: ", invariant.name());
+        self.violations.iter().any(|what| what.starts_with(&prefix))
+    }
+}
+
+pub(crate) fn add_rows(mut sum: Row, row: Row) -> Row {
+    sum.tokens += row.tokens;
+    sum.lost += row.lost;
+    sum.doubled += row.doubled;
+    sum.wrong += row.wrong;
+    sum.resurrected += row.resurrected;
+    sum.violations.extend(row.violations);
+    sum.seconds = row.seconds;
+    sum
+}
+
+pub(crate) fn row(
+    name: &str,
+    workload: &Workload,
+    tokens: usize,
+    longest_outages: Outages<Duration>,
+    started_at: Instant,
+) -> Row {
+    let stats = &workload.stats;
+    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    Row {
+        fault: name.to_owned(),
+        tried: count(&stats.tried),
+        acknowledged: count(&stats.acknowledged),
+        reads: count(&stats.reads),
+        unanswered: count(&stats.failed),
+        tokens,
+        lost: stats.count(Invariant::Lost),
+        doubled: stats.count(Invariant::Doubled),
+        wrong: stats.count(Invariant::Wrong),
+        resurrected: stats.count(Invariant::Resurrected),
+        unrecorded: stats.count(Invariant::AuditError),
+        writes_away_s: longest_outages.writes.as_secs_f64(),
+        reads_away_s: longest_outages.reads.as_secs_f64(),
+        catalog_away_s: longest_outages.catalog.as_secs_f64(),
+        violations: stats.messages(),
+        seconds: started_at.elapsed().as_secs_f64(),
     }
 }
 
@@ -52,9 +96,9 @@ const HEAD: [&str; 14] = [
     "wrong",
     "resurrected",
     "unrecorded",
-    "writes away s",
-    "reads away s",
-    "catalog away s",
+    "writes unavailable s",
+    "reads unavailable s",
+    "catalog unavailable s",
 ];
 
 pub(crate) fn table(rows: &[Row]) -> Table {
@@ -84,21 +128,21 @@ pub(crate) fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// A long load, minute by minute.
-pub(crate) fn soak(figures: &Figures) -> Table {
+/// The results of a soak test by minute.
+pub(crate) fn soak(results: &SoakResults) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN).set_header([
         "minute",
         "fault",
-        "broken s",
+        "fault s",
         "requests",
-        "failed in it",
+        "failed during fault",
         "failed otherwise",
         "p50 ms",
         "p99 ms",
         "memory MB",
     ]);
-    for (number, minute) in figures.minutes.iter().enumerate() {
+    for (number, minute) in results.minutes.iter().enumerate() {
         table.add_row([
             (number + 1).to_string(),
             minute.fault.clone(),
@@ -117,10 +161,10 @@ pub(crate) fn soak(figures: &Figures) -> Table {
     table
 }
 
-/// Which sabotage was noticed, by which rule.
-pub(crate) fn sabotages(rows: &[[&str; 4]]) -> Table {
+/// The results of mutation tests.
+pub(crate) fn mutations(rows: &[[&str; 4]]) -> Table {
     let mut table = Table::new();
-    let head = ["sabotage", "fault", "rule", "result"];
+    let head = ["mutation", "fault", "invariant", "result"];
     table.load_style(ASCII_MARKDOWN).set_header(head);
     for row in rows {
         table.add_row(*row);

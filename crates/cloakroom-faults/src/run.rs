@@ -1,4 +1,4 @@
-//! A run: the cluster is started, broken in one way after the other, and examined after each.
+//! A run: starts the cluster, injects faults one after the other, and checks after each.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,40 +10,41 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::checker;
 use crate::clients::api::Api;
-use crate::clients::pace::Pace;
-use crate::clients::tally::{Rule, Silences};
-use crate::clients::{Crowd, Load};
+use crate::clients::pacer::Pacer;
+use crate::clients::stats::{Invariant, Outages};
+use crate::clients::{ClientPool, Workload};
 use crate::cluster::vault::Keys;
 use crate::cluster::{self, Cluster};
-use crate::faults::{Fault, Stage};
-use crate::ledger::Ledger;
-use crate::report::Row;
-use crate::sabotage::Sabotage;
+use crate::faults::{Environment, Fault};
+use crate::history::History;
+use crate::machine_failure::MachineFailure;
+use crate::mutation::Mutation;
+use crate::report::{Row, add_rows, row};
 
-/// How long the cluster may take to be whole again after a fault was mended. A machine that comes back replays, or
-/// copies, what it missed, while clients go on asking: minutes, when there are gigabytes.
-pub(crate) const SETTLED_WITHIN: Duration = Duration::from_secs(600);
+/// Maximum time for the cluster to recover after a fault. A returning machine replays or copies the data it missed
+/// under load, which takes minutes for gigabytes.
+pub(crate) const RECOVERY_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How much is asked, and for how long.
+/// Size and duration of the workload.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) clients: usize,
-    /// Before a fault, and at least after it.
-    pub(crate) calm: Duration,
-    /// Acknowledged writes per fault: the load goes on until they are there.
+    /// Time without faults before and after each fault.
+    pub(crate) quiet: Duration,
+    /// Minimum number of acknowledged writes per fault.
     pub(crate) writes: u64,
-    pub(crate) hold: Duration,
+    pub(crate) fault_duration: Duration,
 }
 
 pub(crate) struct Run {
-    pub(crate) stage: Stage,
+    pub(crate) environment: Environment,
     pub(crate) plan: Plan,
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) history: Arc<History>,
     pub(crate) keys: Keys,
     pub(crate) api: Api,
-    /// Each node by itself, past the load balancer.
+    /// Each node, bypassing the load balancer.
     pub(crate) nodes: Vec<Api>,
-    parts: Vec<Arc<Load>>,
+    parts: Vec<Arc<Workload>>,
     started_at: Instant,
 }
 
@@ -54,27 +55,27 @@ impl Run {
         old_binary: Option<PathBuf>,
     ) -> Result<Self> {
         let started_at = Instant::now();
-        say("starting three databases, two nodes, two load balancers and Redis in six namespaces");
-        let cluster = Cluster::start(options).await?;
+        log("starting three databases, two nodes, two load balancers and Redis in six namespaces");
+        let cluster = Cluster::start(options).await.context(MachineFailure)?;
         let keys = cluster.install_vault().await?;
         cluster.start_nodes().await?;
-        cluster.examine().await?;
-        say("cloakroom doctor finds nothing wrong");
+        cluster.run_doctor().await?;
+        log("cloakroom doctor reports no findings");
         let api = Api::new(&cluster.api_url(), cluster.authority.pem())?;
         let nodes = cluster.nodes.iter().map(|node| {
             let base = format!("https://{}:8443", node.machine.address);
             api.at(&base)
         });
         let nodes = nodes.collect();
-        let ledger = Arc::new(Ledger::create(&cluster.guard.folder.join("ledger.txt"))?);
+        let history = Arc::new(History::create(&cluster.guard.folder.join("history.txt"))?);
         Ok(Self {
-            stage: Stage {
+            environment: Environment {
                 cluster,
-                hold: plan.hold,
+                fault_duration: plan.fault_duration,
                 old_binary,
             },
             plan,
-            ledger,
+            history,
             keys,
             api,
             nodes,
@@ -83,98 +84,118 @@ impl Run {
         })
     }
 
-    /// One fault under load, and what came of it.
-    pub(crate) async fn strike(&mut self, fault: &Fault) -> Result<Row> {
-        self.strike_with(fault, None).await
+    /// Injects a fault under load, and checks the invariants.
+    pub(crate) async fn inject(&mut self, fault: &Fault) -> Result<Row> {
+        self.inject_with(fault, None).await
     }
 
-    /// The same with something done wrong.
-    pub(crate) async fn strike_with(
+    /// As `inject`, with a mutation.
+    pub(crate) async fn inject_with(
         &mut self,
         fault: &Fault,
-        sabotage: Option<Sabotage>,
+        mutation: Option<Mutation>,
     ) -> Result<Row> {
         let started_at = Instant::now();
-        let load = Arc::new(self.new_load(sabotage)?);
-        self.parts.push(load.clone());
-        say(&format!("{}: {}", fault.name, fault.what));
-        if let Some(sabotage) = sabotage {
-            sabotage.prepare(&self.stage.cluster).await?;
+        let workload = Arc::new(self.new_workload(mutation)?);
+        self.parts.push(workload.clone());
+        log(&format!("{}: {}", fault.name, fault.what));
+        if let Some(mutation) = mutation {
+            mutation.prepare(&self.environment.cluster).await?;
         }
 
-        let crowd = Crowd::start(&load, self.plan.clients);
-        self.wait_for_writes(&load).await?;
-        tokio::time::sleep(self.plan.calm).await;
-        load.tally.listen();
-        let struck = (fault.strike)(&self.stage, &load).await;
-        struck.with_context(|| self.stage.cluster.log_tails())?;
-        let settled = self.stage.cluster.wait_until_settled(SETTLED_WITHIN).await;
-        settled.with_context(|| self.stage.cluster.log_tails())?;
-        tokio::time::sleep(self.plan.calm).await;
-        self.write_enough(fault, &load).await;
-        let silent = load.tally.silent();
-        crowd.finish().await;
-        if let Some(sabotage) = sabotage {
-            sabotage.interfere(&self.stage.cluster, &load).await?;
+        let clients = ClientPool::start(&workload, self.plan.clients);
+        self.wait_for_writes(&workload).await?;
+        tokio::time::sleep(self.plan.quiet).await;
+        workload.stats.reset_outages();
+        let injected = (fault.inject)(&self.environment, &workload).await;
+        injected.with_context(|| self.environment.cluster.log_tails())?;
+        let healthy = self
+            .environment
+            .cluster
+            .wait_until_healthy(RECOVERY_TIMEOUT)
+            .await;
+        healthy.with_context(|| self.environment.cluster.log_tails())?;
+        tokio::time::sleep(self.plan.quiet).await;
+        self.write_until_target(fault, &workload).await;
+        let longest_outages = workload.stats.longest_outages();
+        clients.finish().await;
+        if let Some(mutation) = mutation {
+            mutation
+                .tamper(&self.environment.cluster, &workload)
+                .await?;
         }
 
-        for (silence, limit, what) in [
+        for (outage, limit, what) in [
             (
-                silent.writes,
-                fault.writes_within,
+                longest_outages.writes,
+                fault.max_write_outage,
                 "no write was acknowledged",
             ),
             (
-                silent.catalog,
-                fault.catalog_within,
-                "the catalog was not answered",
+                longest_outages.catalog,
+                fault.max_catalog_outage,
+                "no catalog read succeeded",
             ),
         ] {
-            if limit.is_some_and(|limit| silence > limit) {
-                let what = format!("{what} for {:.1} s", silence.as_secs_f64());
-                load.tally.violation(Rule::Unavailable, what);
+            if limit.is_some_and(|limit| outage > limit) {
+                let what = format!("{what} for {:.1} s", outage.as_secs_f64());
+                workload.stats.violation(Invariant::Unavailable, what);
             }
         }
-        let tokens = checker::check(&load, &self.nodes).await?;
-        checker::check_records(&load, &self.stage.cluster).await?;
-        if let Some(sabotage) = sabotage {
-            sabotage.undo(&self.stage.cluster).await?;
+        let tokens = checker::check(&workload, &self.nodes).await?;
+        checker::check_audit_log(&workload, &self.environment.cluster).await?;
+        if let Some(mutation) = mutation {
+            mutation.undo(&self.environment.cluster).await?;
         }
-        Ok(row(fault.name, &load, tokens, silent, started_at))
+        Ok(row(
+            fault.name,
+            &workload,
+            tokens,
+            longest_outages,
+            started_at,
+        ))
     }
 
-    fn new_load(&self, sabotage: Option<Sabotage>) -> Result<Load> {
+    /// Fails if an invariant was violated, except by a mutation; also in a workload that was aborted.
+    pub(crate) fn require_no_violations(&self) -> Result<()> {
+        let parts = self.parts.iter();
+        parts
+            .filter(|workload| workload.mutation.is_none())
+            .try_for_each(|workload| workload.stats.require_no_violations())
+    }
+
+    fn new_workload(&self, mutation: Option<Mutation>) -> Result<Workload> {
         let part = u16::try_from(self.parts.len())?;
         let (api, keys) = (self.api.clone(), self.keys.clone());
-        let mut load = Load::new(part, api, keys, self.ledger.clone());
-        load.sabotage = sabotage;
-        Ok(load)
+        let mut workload = Workload::new(part, api, keys, self.history.clone());
+        workload.mutation = mutation;
+        Ok(workload)
     }
 
-    /// A load whose requests are remembered, so many a second at most.
-    pub(crate) fn paced_load(&mut self, per_second: Option<f64>) -> Result<Load> {
-        let mut load = self.new_load(None)?;
-        load.pace = Pace::new(per_second);
-        load.is_watched = true;
-        // The next one is another part.
-        let taken = Load::new(
-            load.part,
+    /// A workload with a maximum rate, whose requests are recorded.
+    pub(crate) fn paced_workload(&mut self, per_second: Option<f64>) -> Result<Workload> {
+        let mut workload = self.new_workload(None)?;
+        workload.pacer = Pacer::new(per_second);
+        workload.is_recorded = true;
+        // Reserves the part number.
+        let taken = Workload::new(
+            workload.part,
             self.api.clone(),
             self.keys.clone(),
-            self.ledger.clone(),
+            self.history.clone(),
         );
         self.parts.push(Arc::new(taken));
-        Ok(load)
+        Ok(workload)
     }
 
-    /// A fault proves nothing unless clients are being served when it strikes.
-    async fn wait_for_writes(&self, load: &Load) -> Result<()> {
-        let asked_at = Instant::now();
-        while load.tally.acknowledged.load(Ordering::Relaxed) < 100 {
-            if asked_at.elapsed() > Duration::from_secs(30) {
+    /// Waits until clients are served, so that the fault hits a working cluster.
+    async fn wait_for_writes(&self, workload: &Workload) -> Result<()> {
+        let started_at = Instant::now();
+        while workload.stats.acknowledged.load(Ordering::Relaxed) < 100 {
+            if started_at.elapsed() > Duration::from_secs(30) {
                 bail!(
-                    "clients are not served before anything is broken\n{}",
-                    self.stage.cluster.log_tails()
+                    "clients are not served before the fault\n{}",
+                    self.environment.cluster.log_tails()
                 );
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -182,9 +203,9 @@ impl Run {
         Ok(())
     }
 
-    /// Goes on until this fault has its share of acknowledged writes.
-    async fn write_enough(&self, fault: &Fault, load: &Load) {
-        let written = || load.tally.acknowledged.load(Ordering::Relaxed);
+    /// Continues until the minimum number of acknowledged writes is reached.
+    async fn write_until_target(&self, fault: &Fault, workload: &Workload) {
+        let written = || workload.stats.acknowledged.load(Ordering::Relaxed);
         if written() >= self.plan.writes {
             return;
         }
@@ -199,31 +220,31 @@ impl Run {
         bar.finish_and_clear();
     }
 
-    /// Everything of the run once more: what a later fault did to earlier tokens.
+    /// Checks all tokens of the run again, to detect effects of later faults on earlier tokens.
     pub(crate) async fn check_all(&self) -> Result<Row> {
         let started_at = Instant::now();
-        say("everything of the run once more");
+        log("checking all tokens of the run again");
         let mut last = None;
-        for load in &self.parts {
-            let again = Load::new(
-                load.part,
+        for workload in &self.parts {
+            let again = Workload::new(
+                workload.part,
                 self.api.clone(),
                 self.keys.clone(),
-                self.ledger.clone(),
+                self.history.clone(),
             );
             let tokens = checker::check(&again, &self.nodes).await?;
-            let silent = Silences {
+            let longest_outages = Outages {
                 writes: Duration::ZERO,
                 reads: Duration::ZERO,
                 catalog: Duration::ZERO,
             };
-            let row = row("all of them", &again, tokens, silent, started_at);
+            let row = row("all of them", &again, tokens, longest_outages, started_at);
             last = Some(match last {
                 None => row,
-                Some(sum) => added(sum, row),
+                Some(sum) => add_rows(sum, row),
             });
         }
-        last.context("nothing was done")
+        last.context("no fault was injected")
     }
 
     pub(crate) fn seconds(&self) -> f64 {
@@ -231,46 +252,6 @@ impl Run {
     }
 }
 
-fn added(mut sum: Row, row: Row) -> Row {
-    sum.tokens += row.tokens;
-    sum.lost += row.lost;
-    sum.doubled += row.doubled;
-    sum.wrong += row.wrong;
-    sum.resurrected += row.resurrected;
-    sum.violations.extend(row.violations);
-    sum.seconds = row.seconds;
-    sum
-}
-
-fn row(
-    name: &str,
-    load: &Load,
-    tokens: usize,
-    silent: Silences<Duration>,
-    started_at: Instant,
-) -> Row {
-    let tally = &load.tally;
-    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-    Row {
-        fault: name.to_owned(),
-        tried: count(&tally.tried),
-        acknowledged: count(&tally.acknowledged),
-        reads: count(&tally.reads),
-        unanswered: count(&tally.failed),
-        tokens,
-        lost: tally.count(Rule::Lost),
-        doubled: tally.count(Rule::Doubled),
-        wrong: tally.count(Rule::Wrong),
-        resurrected: tally.count(Rule::Resurrected),
-        unrecorded: tally.count(Rule::Unrecorded),
-        writes_away_s: silent.writes.as_secs_f64(),
-        reads_away_s: silent.reads.as_secs_f64(),
-        catalog_away_s: silent.catalog.as_secs_f64(),
-        violations: tally.told(),
-        seconds: started_at.elapsed().as_secs_f64(),
-    }
-}
-
-pub(crate) fn say(what: &str) {
-    println!("faults: {what}");
+pub(crate) fn log(message: &str) {
+    println!("faults: {message}");
 }

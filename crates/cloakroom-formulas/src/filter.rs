@@ -1,31 +1,31 @@
-//! Which formulas are asked for.
+//! Filters for listing formulas.
 
 use std::str::FromStr;
 
 use crate::{FORMULAS, Feature, Formula, Method};
 
-/// What a formula must have. Everything that is given must hold, and nothing given admits all.
+/// Conditions on formulas; all of them must match. An empty filter matches all formulas.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// It has one of these ids. An unknown one is nobody's.
+    /// Matches any of these ids. Unknown ids match no formula.
     pub ids: Vec<String>,
-    /// It has one of these methods.
+    /// Matches any of these methods.
     pub methods: Vec<Method>,
-    /// It supports all of these.
+    /// Must support all of these.
     pub currencies: Vec<Currency>,
-    /// It supports all of these.
+    /// Must support all of these.
     pub countries: Vec<Country>,
-    /// It supports all of these.
+    /// Must support all of these.
     pub features: Vec<Feature>,
 }
 
 impl Filter {
-    /// The formulas that fit, by id.
+    /// The matching formulas, by id.
     pub fn formulas(&self) -> impl Iterator<Item = &'static Formula> {
-        FORMULAS.iter().filter(|formula| self.admits(formula))
+        FORMULAS.iter().filter(|formula| self.matches(formula))
     }
 
-    fn admits(&self, formula: &Formula) -> bool {
+    fn matches(&self, formula: &Formula) -> bool {
         let supports = |currency: &Currency| formula.supported_currencies.contains(&&*currency.0);
         let serves = |country: &Country| formula.supported_countries.contains(&&*country.0);
         let has = |feature: &Feature| formula.supported_features.has(*feature);
@@ -37,32 +37,32 @@ impl Filter {
     }
 }
 
-/// Something that could be a currency of ISO 4217, in whichever case it was written.
+/// A string in the format of an ISO 4217 currency code. Parsing ignores case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Currency(String);
 
-/// Something that could be a country of ISO 3166-1 alpha-2, in whichever case it was written.
+/// A string in the format of an ISO 3166-1 alpha-2 country code. Parsing ignores case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Country(String);
 
-/// A text that cannot be a code.
+/// A string that does not have the format of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be {0} letters")]
-pub struct NoCode(&'static str);
+pub struct InvalidCode(&'static str);
 
 impl FromStr for Currency {
-    type Err = NoCode;
+    type Err = InvalidCode;
 
-    fn from_str(text: &str) -> Result<Self, NoCode> {
-        letters(text, 3).map(Self).ok_or(NoCode("three"))
+    fn from_str(text: &str) -> Result<Self, InvalidCode> {
+        letters(text, 3).map(Self).ok_or(InvalidCode("three"))
     }
 }
 
 impl FromStr for Country {
-    type Err = NoCode;
+    type Err = InvalidCode;
 
-    fn from_str(text: &str) -> Result<Self, NoCode> {
-        letters(text, 2).map(Self).ok_or(NoCode("two"))
+    fn from_str(text: &str) -> Result<Self, InvalidCode> {
+        letters(text, 2).map(Self).ok_or(InvalidCode("two"))
     }
 }
 
@@ -76,21 +76,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_be_a_code_is_taken_in_any_case() {
+    fn codes_are_parsed_in_any_case() {
         for text in ["EUR", "eur", "eUr"] {
             assert_eq!(text.parse(), Ok(Currency("EUR".to_owned())));
         }
         for text in ["", "EU", "EURO", "E R", "EÜ", "12A"] {
-            assert_eq!(text.parse::<Currency>(), Err(NoCode("three")), "{text}");
+            assert_eq!(
+                text.parse::<Currency>(),
+                Err(InvalidCode("three")),
+                "{text}"
+            );
         }
         assert_eq!("de".parse(), Ok(Country("DE".to_owned())));
         for text in ["", "D", "DEU", "D1", "é"] {
-            assert_eq!(text.parse::<Country>(), Err(NoCode("two")), "{text}");
+            assert_eq!(text.parse::<Country>(), Err(InvalidCode("two")), "{text}");
         }
     }
 
     #[test]
-    fn words_are_told_when_another_is_given() {
+    fn errors_list_the_known_names() {
         assert_eq!("void".parse(), Ok(Feature::Void));
         let unknown = "Void".parse::<Feature>().unwrap_err().to_string();
         assert!(
@@ -102,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_given_must_hold() {
+    fn all_conditions_must_match() {
         let ids = |filter: &Filter| {
             let found = filter.formulas().map(|formula| formula.id);
             found.collect::<Vec<_>>()

@@ -1,10 +1,10 @@
-//! The words of a formula that come from closed lists. The build script reads files by the same words.
+//! Enumerations of the catalog. The build script parses files with the same types.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How a connection takes payments.
+/// The payment method of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
@@ -21,7 +21,7 @@ impl Method {
     }
 }
 
-/// How a configuration value is entered.
+/// The input format of a configuration value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -38,15 +38,15 @@ impl Format {
     }
 }
 
-/// Lists every feature once: variant, name, and what it means.
+/// Declares each feature: variant, name and description.
 macro_rules! features {
     ($($variant:ident $name:ident $meaning:literal;)+) => {
-        /// Something that a connection can do besides taking a payment.
+        /// A capability of a connection besides charging a payment.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Feature { $(#[doc = $meaning] $variant),+ }
 
         impl Feature {
-            /// Every feature, in the order of the interface.
+            /// All features, in the order of the API.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
             pub fn name(self) -> &'static str {
@@ -54,7 +54,7 @@ macro_rules! features {
             }
         }
 
-        /// What a connection can do and what it cannot; every feature is told.
+        /// Which features a connection supports; all features are listed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Features { $(#[doc = $meaning] pub $name: bool),+ }
@@ -68,37 +68,37 @@ macro_rules! features {
 }
 
 features! {
-    ThreeDSecurePassThrough three_d_secure_pass_through "3-D Secure results are handed on.";
-    DelayedCapture delayed_capture "Authorized now, captured later.";
-    PartialCapture partial_capture "A part of what was authorized is captured.";
-    PartialRefunds partial_refunds "A part of what was captured is given back.";
-    Refunds refunds "What was captured is given back.";
-    ZeroAuth zero_auth "An amount of nothing is authorized, to try the card.";
-    Void void "What was authorized and not yet captured is let go.";
+    ThreeDSecurePassThrough three_d_secure_pass_through "Accepts external 3-D Secure results.";
+    DelayedCapture delayed_capture "Captures a payment after its authorization.";
+    PartialCapture partial_capture "Captures a part of the authorized amount.";
+    PartialRefunds partial_refunds "Refunds a part of the captured amount.";
+    Refunds refunds "Refunds a captured payment.";
+    ZeroAuth zero_auth "Authorizes a zero amount to verify the card.";
+    Void void "Cancels an authorization before its capture.";
 }
 
-/// A word that is not in its list.
+/// A name that is not in the list of known names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be {}", .0.join(" or "))]
-pub struct UnknownWord(Vec<&'static str>);
+pub struct UnknownName(Vec<&'static str>);
 
 impl FromStr for Method {
-    type Err = UnknownWord;
+    type Err = UnknownName;
 
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
         find(&Self::ALL, Self::name, text)
     }
 }
 
 impl FromStr for Feature {
-    type Err = UnknownWord;
+    type Err = UnknownName;
 
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
         find(Self::ALL, Self::name, text)
     }
 }
 
-fn find<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, UnknownWord> {
-    let found = all.iter().copied().find(|word| name(*word) == text);
-    found.ok_or_else(|| UnknownWord(all.iter().copied().map(name).collect()))
+fn find<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, UnknownName> {
+    let found = all.iter().copied().find(|item| name(*item) == text);
+    found.ok_or_else(|| UnknownName(all.iter().copied().map(name).collect()))
 }

@@ -1,4 +1,4 @@
-//! The catalog is what its source says, to the last attribute.
+//! Compares the catalog with its source, attribute by attribute.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ fn source() -> Vec<Value> {
 
 /// Covers 25.1.
 #[test]
-fn every_formula_is_the_one_of_the_source() {
+fn the_catalog_equals_its_source() {
     let source = source();
     assert_eq!(source.len(), 18);
     assert_eq!(FORMULAS.len(), source.len());
@@ -19,13 +19,13 @@ fn every_formula_is_the_one_of_the_source() {
         let id = expected["id"].as_str().unwrap();
         let formula = serde_json::to_value(find(id).unwrap()).unwrap();
         assert_eq!(&formula, expected, "{id}");
-        // The order of attributes, which comparing values does not see.
+        // Also compares the order of attributes, which comparing values ignores.
         assert_eq!(formula.to_string(), expected.to_string(), "{id}");
     }
 }
 
 #[test]
-fn formulas_are_found_by_their_id_alone() {
+fn formulas_are_found_only_by_their_exact_id() {
     assert!(FORMULAS.is_sorted_by(|one, next| one.id < next.id));
     for formula in FORMULAS {
         assert_eq!(find(formula.id), Some(formula));
@@ -36,13 +36,18 @@ fn formulas_are_found_by_their_id_alone() {
 }
 
 #[test]
-fn features_are_told_by_name() {
+fn features_serialize_by_name() {
     for formula in FORMULAS {
-        let told = serde_json::to_value(formula.supported_features).unwrap();
-        assert_eq!(told.as_object().unwrap().len(), Feature::ALL.len());
+        let serialized = serde_json::to_value(formula.supported_features).unwrap();
+        assert_eq!(serialized.as_object().unwrap().len(), Feature::ALL.len());
         for feature in Feature::ALL {
             let has = formula.supported_features.has(*feature);
-            assert_eq!(told[feature.name()], has, "{} {feature:?}", formula.id);
+            assert_eq!(
+                serialized[feature.name()],
+                has,
+                "{} {feature:?}",
+                formula.id
+            );
         }
     }
 }

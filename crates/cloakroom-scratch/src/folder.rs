@@ -1,4 +1,4 @@
-//! The folder that holds everything of one server, and whether it goes away with the server.
+//! The directory of a server, deleted with the server unless it is persistent.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{Read, Write};
@@ -10,19 +10,19 @@ use tempfile::TempDir;
 use crate::Error;
 use crate::owner::Owner;
 
-/// Where a server keeps its files.
+/// The location of a server's files.
 #[derive(Clone, Debug, Default)]
 pub enum Place {
-    /// A fresh folder below the system's temporary folder, deleted with the server.
+    /// A new directory in the system's temporary directory, deleted with the server.
     #[default]
     Temporary,
-    /// A fresh folder below this one, deleted with the server.
+    /// A new directory in this directory, deleted with the server.
     Below(PathBuf),
-    /// This folder, made when missing; it stays, and the next start finds its data again.
-    Kept(PathBuf),
+    /// This directory, created if it is missing. It persists, and the next start reuses its data.
+    Persistent(PathBuf),
 }
 
-/// An open [`Place`].
+/// An opened [`Place`].
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -34,7 +34,7 @@ impl Folder {
         let folder = match place {
             Place::Temporary => Self::fresh(&std::env::temp_dir(), kind)?,
             Place::Below(parent) => Self::fresh(&parent, kind)?,
-            Place::Kept(path) => {
+            Place::Persistent(path) => {
                 make_private(&path).map_err(|source| unusable(&path, source))?;
                 let path = path
                     .canonicalize()
@@ -45,7 +45,7 @@ impl Folder {
                 }
             }
         };
-        owner.own(&folder.path)?;
+        owner.chown(&folder.path)?;
         Ok(folder)
     }
 
@@ -70,18 +70,18 @@ impl Folder {
         self.temporary.is_some()
     }
 
-    /// Keeps the folder from now on, whatever was planned for it.
+    /// Makes a temporary directory persistent.
     pub(crate) fn keep(&mut self) {
         if let Some(temporary) = self.temporary.take() {
             let _path = temporary.keep();
         }
     }
 
-    /// Makes a sub-folder that only `owner` can enter.
+    /// Creates a subdirectory with access for `owner` only.
     pub(crate) fn sub_folder(&self, name: &str, owner: &Owner) -> Result<PathBuf, Error> {
         let path = self.path.join(name);
         make_private(&path).map_err(|source| unusable(&path, source))?;
-        owner.own(&path)?;
+        owner.chown(&path)?;
         Ok(path)
     }
 
@@ -96,15 +96,15 @@ impl Folder {
             .open(&path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|source| unusable(&path, source))?;
-        owner.own(&path)?;
+        owner.chown(&path)?;
         Ok(path)
     }
 
-    /// The secret kept in `name`, made up on first use.
+    /// The secret stored in `name`, generated on first use.
     pub(crate) fn secret(&self, name: &str, owner: &Owner) -> Result<String, Error> {
         let path = self.path.join(name);
-        if let Ok(kept) = std::fs::read_to_string(&path) {
-            return Ok(kept);
+        if let Ok(stored) = std::fs::read_to_string(&path) {
+            return Ok(stored);
         }
         let secret = random_text().map_err(|source| unusable(&path, source))?;
         self.write(name, &secret, owner)?;
@@ -129,7 +129,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// 128 random bits as text that needs no quoting in URLs, SQL or configuration files.
+/// 128 random bits as text that needs no quoting in URLs, SQL and configuration files.
 fn random_text() -> std::io::Result<String> {
     let mut bytes = [0; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -141,8 +141,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_made_once_and_differs_between_folders() {
-        let owner = Owner::oneself();
+    fn a_secret_is_generated_once_per_folder() {
+        let owner = Owner::current_user();
         let one = Folder::open(Place::Temporary, "test", &owner).unwrap();
         let other = Folder::open(Place::Temporary, "test", &owner).unwrap();
 
@@ -154,17 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn only_a_kept_folder_outlives_its_value() {
+    fn only_a_persistent_folder_outlives_its_value() {
         let parent = tempfile::tempdir().unwrap();
-        let owner = Owner::oneself();
-        let kept_path = parent.path().join("deep/kept");
+        let owner = Owner::current_user();
+        let persistent_path = parent.path().join("deep/kept");
 
         let below = Folder::open(Place::Below(parent.path().into()), "test", &owner).unwrap();
         let below_path = below.path().to_owned();
         drop(below);
-        drop(Folder::open(Place::Kept(kept_path.clone()), "test", &owner).unwrap());
+        drop(Folder::open(Place::Persistent(persistent_path.clone()), "test", &owner).unwrap());
 
         assert!(!below_path.exists());
-        assert!(kept_path.exists());
+        assert!(persistent_path.exists());
     }
 }

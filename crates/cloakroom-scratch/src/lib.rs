@@ -1,4 +1,4 @@
-//! Private PostgreSQL and Redis servers for development and tests: started for real, gone afterwards.
+//! Private, temporary PostgreSQL and Redis servers for development and tests.
 //!
 //! ```no_run
 //! use cloakroom_scratch::{Postgres, PostgresOptions, Redis, RedisOptions};
@@ -12,9 +12,8 @@
 //! # }
 //! ```
 //!
-//! Each server listens on a free loopback port, keeps its files in one folder, and stops when its
-//! value is dropped. When the owning process is killed instead, a guard process stops the server
-//! and removes what was temporary, so nothing lingers.
+//! Each server listens on a free loopback port, stores its files in one directory, and stops when its value is
+//! dropped. If the owning process is killed, a watchdog process stops the server and deletes its temporary files.
 
 mod folder;
 mod owner;
@@ -31,17 +30,17 @@ pub use port::free_port;
 pub use postgres::{Postgres, PostgresOptions};
 pub use redis::{Redis, RedisOptions};
 
-/// Why a scratch server could not be started, used or stopped.
+/// Errors of starting, using or stopping a server.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "PostgreSQL's server programs were not found; on Debian: apt-get install postgresql-15"
+        "the PostgreSQL server programs were not found; on Debian: apt-get install postgresql-15"
     )]
     PostgresMissing,
     #[error("redis-server was not found; on Debian: apt-get install redis-server")]
     RedisMissing,
     #[error(
-        "PostgreSQL does not run as root, and there is no user `postgres` to run it as; \
+        "PostgreSQL does not run as root, and the user `postgres` does not exist; \
          on Debian: apt-get install postgresql-15"
     )]
     UserMissing,
@@ -57,12 +56,12 @@ pub enum Error {
         program: String,
         source: std::io::Error,
     },
-    #[error("{program} failed: {said}")]
-    Failed { program: String, said: String },
-    #[error("{program} was not ready in time; the end of its log:\n{log}")]
+    #[error("{program} failed: {reason}")]
+    Failed { program: String, reason: String },
+    #[error("{program} was not ready in time; the last lines of its log:\n{log}")]
     NotReady { program: String, log: String },
     #[error("{program} did not stop")]
     NotStopped { program: String },
-    #[error("`{name}` is not a database name: use a-z, 0-9 and _")]
+    #[error("`{name}` is not a valid database name: use a-z, 0-9 and _")]
     DatabaseName { name: String },
 }

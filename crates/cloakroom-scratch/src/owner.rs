@@ -1,4 +1,4 @@
-//! Which user a server runs as: oneself, or `postgres` where PostgreSQL would refuse to run as root.
+//! The user that a server runs as: the current user, or `postgres` if that is root, which PostgreSQL rejects.
 
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -17,14 +17,14 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    pub(crate) fn oneself() -> Self {
+    pub(crate) fn current_user() -> Self {
         Self { other: None }
     }
 
-    /// Oneself, or the user `postgres` when that would be root.
-    pub(crate) fn of_postgres() -> Result<Self, Error> {
+    /// The current user, or `postgres` if the current user is root.
+    pub(crate) fn for_postgres() -> Result<Self, Error> {
         if !Uid::effective().is_root() {
-            return Ok(Self::oneself());
+            return Ok(Self::current_user());
         }
         match User::from_name("postgres") {
             Ok(Some(user)) => Ok(Self { other: Some(user) }),
@@ -32,7 +32,7 @@ impl Owner {
         }
     }
 
-    pub(crate) fn own(&self, path: &Path) -> Result<(), Error> {
+    pub(crate) fn chown(&self, path: &Path) -> Result<(), Error> {
         let Some(user) = &self.other else {
             return Ok(());
         };
@@ -40,9 +40,9 @@ impl Owner {
             .map_err(|source| unusable(path, source))
     }
 
-    /// Makes `command` run as this user, at home in `folder`.
-    pub(crate) fn run(&self, command: &mut Command, folder: &Path) {
-        // The caller's folder may be closed to this user, and PostgreSQL's programs enter it.
+    /// Configures `command` to run as this user, with `folder` as its home and working directory.
+    pub(crate) fn configure(&self, command: &mut Command, folder: &Path) {
+        // This user may have no access to the caller's working directory, which PostgreSQL's programs need.
         command.current_dir(folder);
         if let Some(user) = &self.other {
             command

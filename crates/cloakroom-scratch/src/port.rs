@@ -1,17 +1,17 @@
-//! Ports for servers whose address has to be known before they start.
+//! Ports for servers whose address must be known before they start.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Below what systems hand out to whoever does not care (32768 and up on Linux): a port of these stays free until it is
-/// used, while one of those may be somebody's connection a moment later.
+/// Below the ephemeral range (32768 and up on Linux): a free port in this range stays free until it is used, while
+/// an ephemeral port may be taken by an outgoing connection at any time.
 const FIRST: u32 = 12_000;
 const COUNT: u32 = 20_000;
-/// So many ports of one process come before those of the next process begin.
+/// Distance between the first ports of two consecutive pids.
 const STRIDE: u32 = 37;
 
-/// A loopback port that nobody listens on, and that another process does not try at the same time.
+/// A free loopback port that concurrent processes do not try at the same time.
 pub fn free_port() -> io::Result<u16> {
     static TRIED: AtomicU32 = AtomicU32::new(0);
     let start = std::process::id().wrapping_mul(STRIDE);
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_are_free_and_different_and_not_handed_out_otherwise() {
+    fn ports_are_free_distinct_and_below_the_ephemeral_range() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, free_port().unwrap() + 1));
         let ports: Vec<u16> = (0..100).map(|_| free_port().unwrap()).collect();
 
@@ -39,7 +39,7 @@ mod tests {
         different.dedup();
         assert_eq!(different.len(), 100);
         assert!(ports.iter().all(|port| (12_000..32_000).contains(port)));
-        // If nobody else had it, it was passed over.
+        // If binding succeeded above, that port was skipped.
         let taken = taken.map(|listener| listener.local_addr().unwrap().port());
         assert!(taken.is_err() || !ports.contains(&taken.unwrap()));
     }

@@ -1,4 +1,4 @@
-//! Finding the servers' programs: the search path first, then where Debian keeps them.
+//! Locates the server programs: in `PATH`, then in Debian's directories.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ const DEBIAN_VERSIONS: &str = "/usr/lib/postgresql";
 const PREFERRED_VERSION: u32 = 15;
 const POSTGRES_PROGRAMS: [&str; 3] = ["initdb", "postgres", "psql"];
 
-/// The folder that holds all of PostgreSQL's programs.
+/// The directory of PostgreSQL's server programs.
 pub(crate) fn postgres_folder() -> Result<PathBuf, Error> {
     search_path()
         .into_iter()
@@ -25,7 +25,7 @@ pub(crate) fn postgres_folder() -> Result<PathBuf, Error> {
 pub(crate) fn redis_server() -> Result<PathBuf, Error> {
     search_path()
         .into_iter()
-        // Debian's services live outside the search path of some accounts.
+        // Debian installs servers outside of the `PATH` of some users.
         .chain([
             "/usr/bin".into(),
             "/usr/sbin".into(),
@@ -42,7 +42,7 @@ fn search_path() -> Vec<PathBuf> {
         .unwrap_or_default()
 }
 
-/// A link to one program leads to the folder with the others.
+/// Resolves a symbolic link to one program, to find the directory of the others.
 fn real_folder_of(program: &Path) -> Option<PathBuf> {
     let real = program.canonicalize().ok()?;
     real.parent().map(Path::to_owned)
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_15_comes_first_then_the_newest() {
+    fn version_15_is_preferred_then_the_newest() {
         let versions = tempfile::tempdir().unwrap();
         for name in ["9", "13", "17", "15", "lost+found"] {
             std::fs::create_dir(versions.path().join(name)).unwrap();

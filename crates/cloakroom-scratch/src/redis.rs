@@ -1,4 +1,4 @@
-//! A private Redis server on a loopback port that keeps nothing on disk.
+//! A private Redis server on a loopback port, without persistence.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -17,20 +17,20 @@ use crate::{Error, programs};
 const NAME: &str = "redis";
 const STOP_SIGNAL: Signal = Signal::SIGTERM;
 const START_TRIES: usize = 5;
-const ANSWER_WAIT_MAX: Duration = Duration::from_secs(1);
+const RESPONSE_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// What can be chosen about a scratch Redis.
+/// Options of a scratch Redis.
 #[derive(Clone, Debug, Default)]
 pub struct RedisOptions {
     pub place: Place,
-    /// Further settings, as in `redis.conf`; they win over ours.
+    /// Additional settings, as in `redis.conf`; they override the defaults.
     pub settings: Vec<(String, String)>,
 }
 
 /// A running Redis; stopped when dropped.
 #[derive(Debug)]
 pub struct Redis {
-    // Dropped in this order: the folder goes when nobody uses it any more.
+    // Drop order matters: the server stops before its directory is deleted.
     server: Server,
     folder: Folder,
     password: String,
@@ -38,10 +38,10 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Starts a Redis on a free loopback port, behind a password of its own.
+    /// Starts a Redis with its own password on a free loopback port.
     pub fn start(options: RedisOptions) -> Result<Self, Error> {
         let program = programs::redis_server()?;
-        let owner = Owner::oneself();
+        let owner = Owner::current_user();
         let folder = Folder::open(options.place, NAME, &owner)?;
         if server::find_left_running(folder.path()).is_some() {
             return Err(Error::Running {
@@ -57,7 +57,7 @@ impl Redis {
             let mut command = Command::new(&program);
             command.arg(folder.write("redis.conf", &text, &owner)?);
             let mut server = Server::spawn(NAME, command, STOP_SIGNAL, &folder, &owner)?;
-            match server.wait_until(|| answers(port, &password).unwrap_or(false)) {
+            match server.wait_until(|| responds(port, &password).unwrap_or(false)) {
                 Ok(()) => {
                     return Ok(Self {
                         server,
@@ -66,8 +66,8 @@ impl Redis {
                         port,
                     });
                 }
-                // Somebody else may have taken the port since it was seen free.
-                Err(_) if tries < START_TRIES && server.has_ended() => {}
+                // Another process may have taken the port in the meantime.
+                Err(_) if tries < START_TRIES && server.has_exited() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -92,25 +92,25 @@ impl Redis {
         self.server.log_file()
     }
 
-    /// Stops the server, waits for its end, and removes its folder when that was temporary.
+    /// Stops the server, waits until it exits, and deletes its directory if it is temporary.
     pub fn stop(mut self) -> Result<(), Error> {
         self.server.stop()
     }
 
-    /// Leaves the server running, and its folder in place, after this process has ended.
+    /// Keeps the server running, and its directory in place, after this process exits.
     pub fn leave_running(mut self) {
         self.folder.keep();
         self.server.leave_running();
     }
 
-    /// Stops the server that was left running in `folder`; says whether there was one.
+    /// Stops the server that was left running in `folder`. Returns whether one was running.
     pub fn stop_left_running(folder: &Path) -> Result<bool, Error> {
         server::stop_left_running(NAME, folder, STOP_SIGNAL)
     }
 }
 
-fn settings(theirs: &[(String, String)], folder: &Path, port: u16, password: &str) -> String {
-    let ours = [
+fn settings(overrides: &[(String, String)], folder: &Path, port: u16, password: &str) -> String {
+    let defaults = [
         ("bind", "127.0.0.1".to_owned()),
         ("port", port.to_string()),
         ("requirepass", password.to_owned()),
@@ -118,13 +118,14 @@ fn settings(theirs: &[(String, String)], folder: &Path, port: u16, password: &st
         ("daemonize", "no".to_owned()),
         ("save", String::new()),
         ("appendonly", "no".to_owned()),
-        // The folder on the command line is how a server that was left running is known again.
+        // The directory on the command line identifies a server that was left running.
         ("set-proc-title", "no".to_owned()),
     ];
-    ours.iter()
+    defaults
+        .iter()
         .map(|(name, value)| (*name, value.as_str()))
         .chain(
-            theirs
+            overrides
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str())),
         )
@@ -132,13 +133,13 @@ fn settings(theirs: &[(String, String)], folder: &Path, port: u16, password: &st
         .collect()
 }
 
-/// Whether the Redis on this port knows the password, which tells it from a stranger's.
-fn answers(port: u16, password: &str) -> std::io::Result<bool> {
+/// Whether the Redis on this port accepts the password, which distinguishes it from other servers.
+fn responds(port: u16, password: &str) -> std::io::Result<bool> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_WAIT_MAX)?;
-    stream.set_read_timeout(Some(ANSWER_WAIT_MAX))?;
+    let mut stream = TcpStream::connect_timeout(&address, RESPONSE_WAIT_MAX)?;
+    stream.set_read_timeout(Some(RESPONSE_WAIT_MAX))?;
     stream.write_all(format!("AUTH {password}\r\nPING\r\nQUIT\r\n").as_bytes())?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer.starts_with("+OK\r\n+PONG\r\n"))
+    let mut response = String::new();
+    stream.read_to_string(&mut response)?;
+    Ok(response.starts_with("+OK\r\n+PONG\r\n"))
 }

@@ -1,4 +1,4 @@
-//! A running server process: started, watched over, and certainly stopped.
+//! A server process: starts it, waits until it is ready and stops it.
 
 use std::fs::File;
 use std::io::Read;
@@ -23,9 +23,9 @@ const STOP_WAIT_MAX: Duration = Duration::from_secs(20);
 const POLL_PAUSE: Duration = Duration::from_millis(20);
 const LOG_TAIL_LINES: usize = 20;
 
-/// Waits for the end of its input, which comes when the owning process is gone however it ended;
-/// then stops the server, and removes the folder when that was the plan.
-const GUARD: &str = r#"read -r _
+/// Watchdog. Its input reaches the end when the owning process exits for any reason. It then stops the server and
+/// deletes the directory if it is temporary.
+const WATCHDOG: &str = r#"read -r _
 kill -s "$2" "$1" 2>/dev/null
 tries=0
 while kill -0 "$1" 2>/dev/null && [ "$tries" -lt 100 ]; do sleep 0.2; tries=$((tries + 1)); done
@@ -37,15 +37,15 @@ if [ -n "$3" ]; then rm -rf -- "$3"; fi"#;
 pub(crate) struct Server {
     name: &'static str,
     process: Option<Child>,
-    guard: Option<Child>,
+    watchdog: Option<Child>,
     stop_signal: Signal,
     folder: PathBuf,
 }
 
 impl Server {
-    /// Starts `command` with its output in the folder's log.
+    /// Starts `command` with its output in the log file.
     ///
-    /// `stop_signal` is what makes this server close its connections and end in good order.
+    /// `stop_signal` requests a clean shutdown of this server.
     pub(crate) fn spawn(
         name: &'static str,
         mut command: Command,
@@ -55,8 +55,8 @@ impl Server {
     ) -> Result<Self, Error> {
         let log_file = folder.path().join(LOG_FILE);
         let (out, err) = open_twice(&log_file).map_err(|source| unusable(&log_file, source))?;
-        owner.run(&mut command, folder.path());
-        // Its own process group: an interrupt typed at the terminal is for the owner to handle.
+        owner.configure(&mut command, folder.path());
+        // A separate process group: the owner handles an interrupt from the terminal.
         command
             .process_group(0)
             .stdin(Stdio::null())
@@ -70,12 +70,12 @@ impl Server {
         let mut server = Self {
             name,
             process: Some(process),
-            guard: None,
+            watchdog: None,
             stop_signal,
             folder: folder.path().to_owned(),
         };
         folder.write(PID_FILE, &pid.to_string(), owner)?;
-        server.guard = Some(start_guard(pid, stop_signal, folder)?);
+        server.watchdog = Some(start_watchdog(pid, stop_signal, folder)?);
         Ok(server)
     }
 
@@ -87,14 +87,14 @@ impl Server {
         self.folder.join(LOG_FILE)
     }
 
-    /// Waits until `is_ready` says so, or the process ends, or too much time has passed.
+    /// Waits until `is_ready` returns true. Fails if the process exits or the timeout expires.
     pub(crate) fn wait_until(&mut self, is_ready: impl Fn() -> bool) -> Result<(), Error> {
-        let asked_at = Instant::now();
-        while asked_at.elapsed() < READY_WAIT_MAX {
+        let started = Instant::now();
+        while started.elapsed() < READY_WAIT_MAX {
             if is_ready() {
                 return Ok(());
             }
-            if self.has_ended() {
+            if self.has_exited() {
                 break;
             }
             std::thread::sleep(POLL_PAUSE);
@@ -105,39 +105,39 @@ impl Server {
         })
     }
 
-    pub(crate) fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_exited(&mut self) -> bool {
         match &mut self.process {
             Some(process) => !matches!(process.try_wait(), Ok(None)),
             None => true,
         }
     }
 
-    /// Leaves the process running after this value is gone.
+    /// Detaches the process, so that it keeps running.
     pub(crate) fn leave_running(mut self) {
-        self.dismiss_guard();
+        self.dismiss_watchdog();
         self.process = None;
     }
 
-    /// Stops the process and waits for its end.
+    /// Stops the process and waits until it exits.
     pub(crate) fn stop(&mut self) -> Result<(), Error> {
         if let Some(mut process) = self.process.take() {
-            self.end(&mut process)?;
-            let _gone = std::fs::remove_file(self.folder.join(PID_FILE));
+            self.terminate(&mut process)?;
+            let _removed = std::fs::remove_file(self.folder.join(PID_FILE));
         }
-        self.dismiss_guard();
+        self.dismiss_watchdog();
         Ok(())
     }
 
-    fn end(&self, process: &mut Child) -> Result<(), Error> {
-        // SIGQUIT and SIGKILL lose no committed data, but leave work for the next start.
+    fn terminate(&self, process: &mut Child) -> Result<(), Error> {
+        // SIGQUIT and SIGKILL lose no committed data, but the next start needs crash recovery.
         for signal in [self.stop_signal, Signal::SIGQUIT, Signal::SIGKILL] {
             if !matches!(process.try_wait(), Ok(None)) {
                 return Ok(());
             }
-            // An unsent signal means that the process is gone already: the wait below notices.
+            // If the process has exited already, `kill` fails and `try_wait` below returns its status.
             let _sent = kill(pid_of(process.id()), signal);
-            let asked_at = Instant::now();
-            while asked_at.elapsed() < STOP_WAIT_MAX {
+            let started = Instant::now();
+            while started.elapsed() < STOP_WAIT_MAX {
                 if !matches!(process.try_wait(), Ok(None)) {
                     return Ok(());
                 }
@@ -149,18 +149,18 @@ impl Server {
         })
     }
 
-    /// Ends the guard before its input closes, so that it does nothing.
-    fn dismiss_guard(&mut self) {
-        if let Some(mut guard) = self.guard.take() {
-            let _sent = guard.kill();
-            let _status = guard.wait();
+    /// Kills the watchdog while its input is open, so that it does not act.
+    fn dismiss_watchdog(&mut self) {
+        if let Some(mut watchdog) = self.watchdog.take() {
+            let _sent = watchdog.kill();
+            let _status = watchdog.wait();
         }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // There is no one to tell here; `stop` is for those who want to know.
+        // `drop` cannot report an error; callers that need it use `stop`.
         let _stopped = self.stop();
     }
 }
@@ -175,16 +175,16 @@ fn open_twice(log_file: &Path) -> std::io::Result<(File, File)> {
     Ok((log, copy))
 }
 
-fn start_guard(pid: u32, stop_signal: Signal, folder: &Folder) -> Result<Child, Error> {
-    let removed = if folder.is_temporary() {
+fn start_watchdog(pid: u32, stop_signal: Signal, folder: &Folder) -> Result<Child, Error> {
+    let removed_folder = if folder.is_temporary() {
         folder.path()
     } else {
         Path::new("")
     };
     Command::new("/bin/sh")
-        .args(["-c", GUARD, "guard", &pid.to_string()])
+        .args(["-c", WATCHDOG, "watchdog", &pid.to_string()])
         .arg(stop_signal.as_str().trim_start_matches("SIG"))
-        .arg(removed)
+        .arg(removed_folder)
         .current_dir("/")
         .process_group(0)
         .stdin(Stdio::piped())
@@ -197,7 +197,7 @@ fn start_guard(pid: u32, stop_signal: Signal, folder: &Folder) -> Result<Child, 
         })
 }
 
-/// Stops the server that [`Server::leave_running`] left in `folder`; says whether there was one.
+/// Stops the server that [`Server::leave_running`] detached in `folder`. Returns whether one was running.
 pub(crate) fn stop_left_running(
     name: &'static str,
     folder: &Path,
@@ -212,14 +212,14 @@ pub(crate) fn stop_left_running(
             Err(errno) => {
                 return Err(Error::Failed {
                     program: name.into(),
-                    said: errno.to_string(),
+                    reason: errno.to_string(),
                 });
             }
         }
-        let asked_at = Instant::now();
-        while asked_at.elapsed() < STOP_WAIT_MAX {
+        let started = Instant::now();
+        while started.elapsed() < STOP_WAIT_MAX {
             if find_left_running(folder).is_none() {
-                let _gone = std::fs::remove_file(folder.join(PID_FILE));
+                let _removed = std::fs::remove_file(folder.join(PID_FILE));
                 return Ok(true);
             }
             std::thread::sleep(POLL_PAUSE);
@@ -230,7 +230,7 @@ pub(crate) fn stop_left_running(
     })
 }
 
-/// The process that runs in `folder`, if the process of that number is still the same server.
+/// The pid of the server running in `folder`, verified to be that server.
 pub(crate) fn find_left_running(folder: &Path) -> Option<u32> {
     let pid: u32 = std::fs::read_to_string(folder.join(PID_FILE))
         .ok()?
@@ -242,7 +242,7 @@ pub(crate) fn find_left_running(folder: &Path) -> Option<u32> {
         .ok()?
         .read_to_end(&mut command_line)
         .ok()?;
-    // Numbers are used again: the folder on the command line is what tells our server apart.
+    // Pids are reused: the directory on the command line identifies our server.
     let command_line = String::from_utf8_lossy(&command_line);
     command_line.contains(folder.to_str()?).then_some(pid)
 }

@@ -1,5 +1,5 @@
-//! Both servers started for real: they answer, they stop, and they leave nothing behind.
-#![expect(clippy::unwrap_used, reason = "what a test leans on may fail it")]
+//! Starts real servers: they respond, they stop, and they leave no files or processes behind.
+#![expect(clippy::unwrap_used, reason = "test setup may panic")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -17,7 +17,7 @@ fn small() -> PostgresOptions {
     }
 }
 
-fn ask(url: &str, sql: &str) -> String {
+fn query(url: &str, sql: &str) -> String {
     let output = Command::new("psql")
         .args(["-XAt", url, "-c", sql])
         .output()
@@ -31,15 +31,15 @@ fn ask(url: &str, sql: &str) -> String {
 }
 
 fn is_running(pid: u32) -> bool {
-    // A process that has ended but was not waited for has no command line.
+    // A zombie process has no command line.
     std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let asked_at = Instant::now();
-    while !is_so() {
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !condition() {
         assert!(
-            asked_at.elapsed() < Duration::from_secs(30),
+            started.elapsed() < Duration::from_secs(30),
             "{what} within 30 seconds"
         );
         std::thread::sleep(Duration::from_millis(50));
@@ -47,11 +47,11 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn postgres_answers_with_durability_on_and_leaves_nothing() {
+fn postgres_is_durable_and_leaves_no_files() {
     let postgres = Postgres::start(small()).unwrap();
     let (pid, data, log) = (postgres.pid(), postgres.data_folder(), postgres.log_file());
 
-    let settings = ask(
+    let settings = query(
         &postgres.url(),
         "select string_agg(setting, ',' order by name) from pg_settings where name in \
          ('data_checksums', 'fsync', 'full_page_writes', 'synchronous_commit', 'server_encoding')",
@@ -59,7 +59,7 @@ fn postgres_answers_with_durability_on_and_leaves_nothing() {
     let other = postgres.create_database("other_1").unwrap();
 
     assert_eq!(settings, "on,on,on,UTF8,on");
-    assert_eq!(ask(&other, "select current_database()"), "other_1");
+    assert_eq!(query(&other, "select current_database()"), "other_1");
     assert!(log.exists());
     assert!(is_running(pid));
     postgres.stop().unwrap();
@@ -68,55 +68,55 @@ fn postgres_answers_with_durability_on_and_leaves_nothing() {
 }
 
 #[test]
-fn postgres_refuses_a_wrong_password_and_an_odd_database_name() {
+fn postgres_rejects_a_wrong_password_and_an_invalid_database_name() {
     let postgres = Postgres::start(small()).unwrap();
     let wrong = format!(
         "postgres://cloakroom:wrong@127.0.0.1:{}/cloakroom",
         postgres.port()
     );
 
-    let refused = Command::new("psql")
+    let rejected = Command::new("psql")
         .args(["-Xw", &wrong, "-c", "select 1"])
         .output()
         .unwrap();
-    let odd = postgres.create_database("a\"; drop database x; --");
+    let invalid = postgres.create_database("a\"; drop database x; --");
 
-    assert!(!refused.status.success());
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("password authentication failed"));
-    assert!(matches!(odd, Err(Error::DatabaseName { .. })));
+    assert!(!rejected.status.success());
+    assert!(String::from_utf8_lossy(&rejected.stderr).contains("password authentication failed"));
+    assert!(matches!(invalid, Err(Error::DatabaseName { .. })));
 }
 
 #[test]
-fn a_kept_postgres_is_left_running_stopped_and_found_again() {
-    let parent = open_folder();
+fn a_persistent_postgres_can_be_left_running_stopped_and_restarted() {
+    let parent = accessible_folder();
     let folder = parent.path().join("kept");
     let options = PostgresOptions {
-        place: Place::Kept(folder.clone()),
+        place: Place::Persistent(folder.clone()),
         ..small()
     };
 
     let first = Postgres::start(options.clone()).unwrap();
     let (url, pid) = (first.url(), first.pid());
     first.leave_running();
-    ask(
+    query(
         &url,
         "create table note (line text); insert into note values ('kept')",
     );
     let second = Postgres::start(options.clone());
     let stopped = Postgres::stop_left_running(&folder).unwrap();
-    let again = Postgres::start(options).unwrap();
+    let restarted = Postgres::start(options).unwrap();
 
     assert!(matches!(second, Err(Error::Running { .. })));
     assert!(stopped);
     assert!(!is_running(pid));
-    assert_eq!(ask(&again.url(), "select line from note"), "kept");
-    again.stop().unwrap();
+    assert_eq!(query(&restarted.url(), "select line from note"), "kept");
+    restarted.stop().unwrap();
     assert!(!Postgres::stop_left_running(&folder).unwrap());
 }
 
 #[test]
-fn redis_answers_only_with_its_password_and_leaves_nothing() {
-    let parent = open_folder();
+fn redis_requires_its_password_and_leaves_no_files() {
+    let parent = accessible_folder();
     let options = RedisOptions {
         place: Place::Below(parent.path().to_owned()),
         ..RedisOptions::default()
@@ -125,14 +125,17 @@ fn redis_answers_only_with_its_password_and_leaves_nothing() {
     let (pid, port) = (redis.pid(), redis.port());
     let password = redis.url().split([':', '@']).nth(2).unwrap().to_owned();
 
-    let stranger = talk(port, "PING\r\nQUIT\r\n");
-    let friend = talk(
+    let unauthenticated = exchange(port, "PING\r\nQUIT\r\n");
+    let authenticated = exchange(
         port,
         &format!("AUTH {password}\r\nCONFIG GET save\r\nQUIT\r\n"),
     );
 
-    assert!(stranger.starts_with("-NOAUTH"), "{stranger}");
-    assert!(friend.contains("$4\r\nsave\r\n$0\r\n"), "{friend}");
+    assert!(unauthenticated.starts_with("-NOAUTH"), "{unauthenticated}");
+    assert!(
+        authenticated.contains("$4\r\nsave\r\n$0\r\n"),
+        "{authenticated}"
+    );
     drop(redis);
     assert!(!is_running(pid));
     assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
@@ -140,10 +143,10 @@ fn redis_answers_only_with_its_password_and_leaves_nothing() {
 
 #[test]
 fn a_redis_left_running_is_stopped_by_its_folder() {
-    let parent = open_folder();
+    let parent = accessible_folder();
     let folder = parent.path().join("kept");
     let options = RedisOptions {
-        place: Place::Kept(folder.clone()),
+        place: Place::Persistent(folder.clone()),
         ..RedisOptions::default()
     };
     let redis = Redis::start(options).unwrap();
@@ -159,15 +162,10 @@ fn a_redis_left_running_is_stopped_by_its_folder() {
 }
 
 #[test]
-fn servers_end_with_an_owner_that_was_killed() {
-    let parent = open_folder();
+fn servers_stop_when_their_owner_is_killed() {
+    let parent = accessible_folder();
     let mut owner = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "--ignored",
-            "--nocapture",
-            "an_owner_to_be_killed",
-        ])
+        .args(["--exact", "--ignored", "--nocapture", "owner_process"])
         .env("TMPDIR", parent.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -184,49 +182,46 @@ fn servers_end_with_an_owner_that_was_killed() {
     owner.kill().unwrap();
     owner.wait().unwrap();
 
-    wait_until("the servers end", || {
+    wait_until("the servers stop", || {
         !pids.iter().any(|&pid| is_running(pid))
     });
-    wait_until("their folders go", || {
+    wait_until("their folders are deleted", || {
         std::fs::read_dir(parent.path()).unwrap().count() == 0
     });
 }
 
-/// Not a test by itself: the process that the test above kills.
+/// The owner process that the test above kills.
 #[test]
-#[ignore = "run by servers_end_with_an_owner_that_was_killed"]
-#[expect(
-    clippy::print_stdout,
-    reason = "its owner reads the numbers from there"
-)]
-fn an_owner_to_be_killed() {
+#[ignore = "run by servers_stop_when_their_owner_is_killed"]
+#[expect(clippy::print_stdout, reason = "the test reads the pids from stdout")]
+fn owner_process() {
     let postgres = Postgres::start(small()).unwrap();
     let redis = Redis::start(RedisOptions::default()).unwrap();
     println!("pids {} {}", postgres.pid(), redis.pid());
-    let mut nothing = String::new();
-    std::io::stdin().read_to_string(&mut nothing).unwrap();
+    let mut input = String::new();
+    std::io::stdin().read_to_string(&mut input).unwrap();
 }
 
 #[test]
-fn a_folder_that_postgres_cannot_use_is_named() {
+fn errors_name_the_unusable_folder() {
     let file: PathBuf = tempfile::NamedTempFile::new()
         .unwrap()
         .into_temp_path()
         .to_path_buf();
-    std::fs::write(&file, "in the way").unwrap();
+    std::fs::write(&file, "not a folder").unwrap();
 
-    let refused = Postgres::start(PostgresOptions {
-        place: Place::Kept(file.clone()),
+    let result = Postgres::start(PostgresOptions {
+        place: Place::Persistent(file.clone()),
         ..small()
     });
 
-    let said = refused.unwrap_err().to_string();
+    let message = result.unwrap_err().to_string();
     std::fs::remove_file(&file).unwrap();
-    assert!(said.contains(&file.display().to_string()), "{said}");
+    assert!(message.contains(&file.display().to_string()), "{message}");
 }
 
-/// A folder that the user `postgres` may enter too.
-fn open_folder() -> tempfile::TempDir {
+/// A directory that the user `postgres` can access.
+fn accessible_folder() -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = tempfile::tempdir().unwrap();
@@ -235,10 +230,10 @@ fn open_folder() -> tempfile::TempDir {
     folder
 }
 
-fn talk(port: u16, words: &str) -> String {
+fn exchange(port: u16, commands: &str) -> String {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
-    stream.write_all(words.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    stream.write_all(commands.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
 }

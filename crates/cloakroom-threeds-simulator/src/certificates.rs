@@ -1,4 +1,4 @@
-//! The certificates of both sides, made by one authority whose key is thrown away at once.
+//! Certificates of the simulator and the 3DS Server, issued by a CA whose key is discarded.
 
 use std::fs;
 use std::io;
@@ -17,11 +17,11 @@ use crate::Error;
 const CA: &str = "ca.pem";
 const DIRECTORY_SERVER: &str = "directory-server";
 const THREEDS_SERVER: &str = "threeds-server";
-/// Everything happens on one machine, under one of these names.
+/// Subject alternative names: everything runs on one machine.
 const NAMES: [&str; 3] = ["127.0.0.1", "::1", "localhost"];
 
-/// PEM files in one folder: the authority, the simulator's pair, the pair of the 3DS Server under
-/// test. Each certificate serves both ends of a connection.
+/// PEM files in one folder: the CA, and the certificates and keys of the simulator and of the 3DS
+/// Server under test. Each certificate is valid for server and client authentication.
 #[derive(Clone, Debug)]
 pub struct Certificates {
     folder: PathBuf,
@@ -29,7 +29,7 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Uses the files of the folder if all of them are there, else makes all of them anew.
+    /// Loads the files of the folder if all exist, otherwise creates all of them.
     pub fn create_or_load(folder: &Path) -> Result<Self, Error> {
         let files = Self {
             folder: folder.to_owned(),
@@ -59,7 +59,7 @@ impl Certificates {
         self.file(THREEDS_SERVER, "key")
     }
 
-    /// The certificate that the simulator shows, as a server and when it sends an RReq.
+    /// The certificate of the simulator, as server and as client when it sends an RReq.
     pub fn directory_certificate(&self) -> PathBuf {
         self.file(DIRECTORY_SERVER, "pem")
     }
@@ -68,7 +68,7 @@ impl Certificates {
         self.file(DIRECTORY_SERVER, "key")
     }
 
-    /// The digest of the pages' public key in base64, for a browser's list of certificates to allow.
+    /// SHA-256 of the ACS's public key in base64, for a browser's list of accepted certificates.
     pub fn acs_spki_sha256(&self) -> String {
         self.acs_spki_sha256.clone()
     }
@@ -124,7 +124,7 @@ fn named(common_name: &str, addresses: &[&str]) -> Result<CertificateParams, rcg
     Ok(params)
 }
 
-/// Hashes with what TLS hashes with: there is one library of ciphers in the workspace.
+/// Uses the TLS library's SHA-256, so that the workspace has one cryptography library.
 fn sha256(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let suite = TLS13_AES_128_GCM_SHA256.tls13().ok_or(Error::NoDigest)?;
     Ok(suite.common.hash_provider.hash(bytes).as_ref().to_vec())
@@ -138,7 +138,7 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
     fs::write(path, text).map_err(|reason| Error::file(path, reason))
 }
 
-/// A key of a test is a key: nobody else on the machine needs to read it.
+/// Creates the file readable by its owner only.
 fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
     use io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn certificates_are_kept_and_a_lost_file_renews_all() {
+    fn certificates_are_reused_and_a_missing_file_renews_all() {
         let folder = tempfile::tempdir().unwrap();
         let first = Certificates::create_or_load(folder.path()).unwrap();
         let again = Certificates::create_or_load(folder.path()).unwrap();

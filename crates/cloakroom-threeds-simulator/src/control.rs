@@ -1,4 +1,4 @@
-//! What a test asks for: what arrived, other ranges, trouble, and results that are not right.
+//! Control endpoints for tests: received messages, card ranges, injected faults and altered results.
 
 use std::sync::Arc;
 
@@ -12,85 +12,88 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::behaviour::Ending;
+use crate::behavior::FinalStatus;
+use crate::fault_injection::InjectedFault;
 use crate::networks;
-use crate::ranges::{Action, Method, Range, Ranges, Refusal};
-use crate::results::{Outcome, compose};
-use crate::trouble::Trouble;
+use crate::ranges::{Action, Method, Range, RangeError, Ranges};
+use crate::rreq::{Outcome, build_rreq};
+use crate::state::SharedState;
 use crate::wire::{self, Fields};
-use crate::world::World;
 
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the simulator is no part of the documented API"
+    reason = "the simulator is not part of the documented API"
 )]
-pub(crate) fn router(world: Arc<World>) -> Router {
+pub(crate) fn router(state: Arc<SharedState>) -> Router {
     Router::new()
         .route("/control/messages", get(messages))
         .route("/control/transactions/{id}", get(transaction))
         .route("/control/transactions/{id}/result", post(send_result))
         .route("/control/ranges/{network}", get(ranges).post(change_ranges))
         .route("/control/ranges/{network}/bump", post(bump))
-        .route("/control/ranges/{network}/forget", post(forget))
-        .route("/control/trouble", post(plan_trouble).delete(clear_trouble))
+        .route("/control/ranges/{network}/forget", post(invalidate_serials))
+        .route("/control/trouble", post(inject_fault).delete(clear_faults))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .with_state(world)
+        .with_state(state)
 }
 
-type Answer = Result<Response, Problem>;
+type ControlResult = Result<Response, ControlError>;
 
-/// Why a control request is not done, in words.
-struct Problem(StatusCode, String);
+/// A rejected control request, with its reason as text.
+struct ControlError(StatusCode, String);
 
-impl axum::response::IntoResponse for Problem {
+impl axum::response::IntoResponse for ControlError {
     fn into_response(self) -> Response {
         (self.0, format!("{}\n", self.1)).into_response()
     }
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        Self(StatusCode::CONFLICT, refusal.to_string())
+impl From<RangeError> for ControlError {
+    fn from(error: RangeError) -> Self {
+        Self(StatusCode::CONFLICT, error.to_string())
     }
 }
 
-fn unknown(what: &str) -> Problem {
-    Problem(StatusCode::NOT_FOUND, format!("no such {what}"))
+fn not_found(what: &str) -> ControlError {
+    ControlError(StatusCode::NOT_FOUND, format!("no such {what}"))
 }
 
-fn answer(value: &Value) -> Response {
+fn json_response(value: &Value) -> Response {
     let header = [(header::CONTENT_TYPE, "application/json")];
     (header, value.to_string()).into_response()
 }
 
-fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
+fn parse<T: DeserializeOwned>(body: &Bytes) -> Result<T, ControlError> {
     serde_json::from_slice(body)
-        .map_err(|error| Problem(StatusCode::BAD_REQUEST, error.to_string()))
+        .map_err(|error| ControlError(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
-/// How many messages of each kind were received or sent.
-async fn messages(State(world): State<Arc<World>>) -> Response {
-    answer(&json!(world.counts()))
+/// Counts of received and sent messages by type.
+async fn messages(State(state): State<Arc<SharedState>>) -> Response {
+    json_response(&json!(state.counts()))
 }
 
-/// The last AReq of a 3DS Server's transaction, and what became of it.
-async fn transaction(State(world): State<Arc<World>>, Path(id): Path<String>) -> Answer {
-    let memory = world.memory();
-    let has_method = memory.methods.get(&id).is_some();
-    let Some(seen) = memory.requests.get(&id) else {
+/// The last AReq of a transaction, and its results.
+async fn transaction(
+    State(state): State<Arc<SharedState>>,
+    Path(id): Path<String>,
+) -> ControlResult {
+    let store = state.store();
+    let has_method = store.completed_methods.get(&id).is_some();
+    let Some(received) = store.requests.get(&id) else {
         return match has_method {
-            true => Ok(answer(&json!({"method_seen": true}))),
-            false => Err(unknown("transaction")),
+            true => Ok(json_response(&json!({"method_seen": true}))),
+            false => Err(not_found("transaction")),
         };
     };
-    let progress = seen.transaction.as_ref().map(|it| it.progress());
-    Ok(answer(&json!({
-        "network": seen.network,
+    let progress = received.transaction.as_ref().map(|it| it.progress());
+    Ok(json_response(&json!({
+        "network": received.network,
         "method_seen": has_method,
-        "areq": seen.request,
-        "ares": seen.answer,
+        "areq": received.areq,
+        "ares": received.ares,
         "attempts": progress.as_ref().map(|it| it.attempts),
         "rreq": progress.as_ref().and_then(|it| it.result.as_ref()),
         "replies": progress.as_ref().map(|it| &it.replies),
@@ -100,10 +103,10 @@ async fn transaction(State(world): State<Arc<World>>, Path(id): Path<String>) ->
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ResultRequest {
-    /// Fields that differ from the RReq that was sent, or would be sent for a success.
+    /// Fields to change in the RReq that was sent, or in that of a success.
     #[serde(default)]
     change: Fields,
-    /// Whether the simulator shows its certificate.
+    /// Whether to present the client certificate.
     #[serde(default = "yes")]
     certificate: bool,
 }
@@ -112,39 +115,42 @@ fn yes() -> bool {
     true
 }
 
-/// Sends an RReq again, as it was or altered, and tells what came back.
+/// Sends an RReq again, optionally altered, and returns the reply.
 async fn send_result(
-    State(world): State<Arc<World>>,
+    State(state): State<Arc<SharedState>>,
     Path(id): Path<String>,
     body: Bytes,
-) -> Answer {
-    let asked: ResultRequest = read(&body)?;
-    let seen = world.memory().requests.get(&id).cloned();
-    let transaction = seen
-        .and_then(|seen| seen.transaction)
-        .ok_or_else(|| unknown("transaction"))?;
+) -> ControlResult {
+    let request: ResultRequest = parse(&body)?;
+    let received = state.store().requests.get(&id).cloned();
+    let transaction = received
+        .and_then(|received| received.transaction)
+        .ok_or_else(|| not_found("transaction"))?;
     let mut fields = {
         let progress = transaction.progress();
-        let success = Outcome::of(Ending {
+        let success = Outcome::of(FinalStatus {
             status: "Y",
             reason: None,
         });
-        let fresh = || compose(&transaction, success, progress.attempts);
+        let fresh = || build_rreq(&transaction, success, progress.attempts);
         progress.result.clone().unwrap_or_else(fresh)
     };
-    for (name, value) in asked.change {
+    for (name, value) in request.change {
         match value {
             Value::Null => fields.remove(&name),
             value => fields.insert(name, value),
         };
     }
-    let text = wire::unchecked(&fields);
-    let reply = world.send_result(&transaction, &text, asked.certificate);
-    Ok(answer(&reply.await))
+    let text = wire::serialize_unchecked(&fields);
+    let reply = state.send_result(&transaction, &text, request.certificate);
+    Ok(json_response(&reply.await))
 }
 
-async fn ranges(State(world): State<Arc<World>>, Path(network): Path<String>) -> Answer {
-    with_ranges(&world, &network, |_| Ok(()))
+async fn ranges(
+    State(state): State<Arc<SharedState>>,
+    Path(network): Path<String>,
+) -> ControlResult {
+    update_ranges(&state, &network, |_| Ok(()))
 }
 
 #[derive(Deserialize)]
@@ -156,66 +162,71 @@ struct RangeChange {
     acs_start: Option<String>,
     acs_end: Option<String>,
     method: Option<Method>,
-    /// Announce it even if it is impossible.
+    /// Announce the change even if it is invalid.
     #[serde(default)]
     pretend: bool,
 }
 
 async fn change_ranges(
-    State(world): State<Arc<World>>,
+    State(state): State<Arc<SharedState>>,
     Path(network): Path<String>,
     body: Bytes,
-) -> Answer {
-    let asked: RangeChange = read(&body)?;
-    let mut range = Range::new(&asked.start, &asked.end)?;
-    range.acs_start = asked.acs_start.unwrap_or(range.acs_start);
-    range.acs_end = asked.acs_end.unwrap_or(range.acs_end);
-    range.method = asked.method.unwrap_or(range.method);
-    with_ranges(&world, &network, |ranges| match asked.pretend {
+) -> ControlResult {
+    let request: RangeChange = parse(&body)?;
+    let mut range = Range::new(&request.start, &request.end)?;
+    range.acs_start = request.acs_start.unwrap_or(range.acs_start);
+    range.acs_end = request.acs_end.unwrap_or(range.acs_end);
+    range.method = request.method.unwrap_or(range.method);
+    update_ranges(&state, &network, |ranges| match request.pretend {
         true => {
-            ranges.pretend(asked.action, range);
+            ranges.announce_invalid(request.action, range);
             Ok(())
         }
-        false => ranges.change(asked.action, range),
+        false => ranges.change(request.action, range),
     })
 }
 
-async fn bump(State(world): State<Arc<World>>, Path(network): Path<String>) -> Answer {
-    with_ranges(&world, &network, |ranges| {
+async fn bump(State(state): State<Arc<SharedState>>, Path(network): Path<String>) -> ControlResult {
+    update_ranges(&state, &network, |ranges| {
         ranges.bump();
         Ok(())
     })
 }
 
-async fn forget(State(world): State<Arc<World>>, Path(network): Path<String>) -> Answer {
-    with_ranges(&world, &network, |ranges| {
-        ranges.forget();
+async fn invalidate_serials(
+    State(state): State<Arc<SharedState>>,
+    Path(network): Path<String>,
+) -> ControlResult {
+    update_ranges(&state, &network, |ranges| {
+        ranges.invalidate_serials();
         Ok(())
     })
 }
 
-/// Changes the ranges of a network, and tells the serial number that they have then.
-fn with_ranges(
-    world: &World,
+/// Changes the ranges of a network, and returns their new serial number and count.
+fn update_ranges(
+    state: &SharedState,
     network: &str,
-    change: impl FnOnce(&mut Ranges) -> Result<(), Refusal>,
-) -> Answer {
-    let network = networks::known(network).ok_or_else(|| unknown("network"))?;
-    let mut ranges = world.ranges();
-    let ranges = ranges.get_mut(network).ok_or_else(|| unknown("network"))?;
+    change: impl FnOnce(&mut Ranges) -> Result<(), RangeError>,
+) -> ControlResult {
+    let network = networks::find(network).ok_or_else(|| not_found("network"))?;
+    let mut ranges = state.ranges();
+    let ranges = ranges
+        .get_mut(network)
+        .ok_or_else(|| not_found("network"))?;
     change(ranges)?;
-    Ok(answer(
+    Ok(json_response(
         &json!({"serial": ranges.serial(), "count": ranges.len()}),
     ))
 }
 
-async fn plan_trouble(State(world): State<Arc<World>>, body: Bytes) -> Answer {
-    let trouble: Trouble = read(&body)?;
-    world.troubles().plan(trouble);
+async fn inject_fault(State(state): State<Arc<SharedState>>, body: Bytes) -> ControlResult {
+    let fault: InjectedFault = parse(&body)?;
+    state.injected_faults().add(fault);
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-async fn clear_trouble(State(world): State<Arc<World>>) -> Response {
-    world.troubles().clear();
+async fn clear_faults(State(state): State<Arc<SharedState>>) -> Response {
+    state.injected_faults().clear();
     StatusCode::NO_CONTENT.into_response()
 }

@@ -1,4 +1,4 @@
-//! A listener on a loopback address: accepts connections, bounds them, and can hang up on purpose.
+//! A listener on a loopback address that limits connections and can close them without a response.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,59 +22,59 @@ use tower::Service as _;
 use crate::Error;
 
 const CONNECTIONS_MAX: usize = 256;
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Between two requests of a connection as well: longer than clients keep theirs.
-const HEAD: Duration = Duration::from_secs(120);
-/// How long to wait when the system has no room for another connection.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Also the idle timeout between requests; longer than the idle timeout of clients.
+const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(120);
+/// Delay after a failed `accept`, for example when file descriptors are exhausted.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// In an answer's extensions: send nothing and close the connection.
+/// Response extension: close the connection without sending the response.
 #[derive(Clone, Copy)]
-pub(crate) struct HangUp;
+pub(crate) struct CloseConnection;
 
-/// An address that is held but does not answer yet.
+/// A bound address that does not accept connections yet.
 pub(crate) struct Listener {
     listener: TcpListener,
     pub(crate) address: SocketAddr,
 }
 
 impl Listener {
-    /// Refuses addresses that others can reach: everybody passes here who knows `1234`.
+    /// Rejects non-loopback addresses: the simulator authenticates anyone with the code `1234`.
     pub(crate) async fn bind(address: SocketAddr) -> Result<Self, Error> {
         if !address.ip().is_loopback() {
             return Err(Error::NotLoopback { address });
         }
-        let refused = |reason| Error::Listen { address, reason };
-        let listener = TcpListener::bind(address).await.map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
+        let listen_error = |reason| Error::Listen { address, reason };
+        let listener = TcpListener::bind(address).await.map_err(listen_error)?;
+        let address = listener.local_addr().map_err(listen_error)?;
         Ok(Self { listener, address })
     }
 
-    /// Answers until the future is dropped, which cuts every connection.
+    /// Serves until the future is dropped, which closes every connection.
     pub(crate) async fn run(self, app: Router, tls: Option<TlsAcceptor>) {
         let mut connections = JoinSet::new();
         loop {
-            let has_room = connections.len() < CONNECTIONS_MAX;
+            let has_capacity = connections.len() < CONNECTIONS_MAX;
             tokio::select! {
                 Some(_) = connections.join_next() => {}
-                accepted = self.listener.accept(), if has_room => match accepted {
+                accepted = self.listener.accept(), if has_capacity => match accepted {
                     Ok((stream, _)) => {
-                        connections.spawn(open(stream, app.clone(), tls.clone()));
+                        connections.spawn(accept(stream, app.clone(), tls.clone()));
                     }
-                    Err(_) => sleep(ACCEPT_PAUSE).await,
+                    Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
                 },
             }
         }
     }
 }
 
-async fn open(stream: TcpStream, app: Router, tls: Option<TlsAcceptor>) {
-    // Answers are written whole; waiting to fill a packet would only delay them.
+async fn accept(stream: TcpStream, app: Router, tls: Option<TlsAcceptor>) {
+    // Responses are written at once; Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let Some(tls) = tls else {
         return serve(stream, app).await;
     };
-    if let Ok(Ok(stream)) = timeout(HANDSHAKE, tls.accept(stream)).await {
+    if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
         serve(stream, app).await;
     }
 }
@@ -85,22 +85,22 @@ where
 {
     let app = Arc::new(app);
     let service =
-        service_fn(move |request: Request<Incoming>| answer(Router::clone(&app), request));
-    // How a connection ends is the caller's affair.
+        service_fn(move |request: Request<Incoming>| handle(Router::clone(&app), request));
+    // Connection errors are the client's concern.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(HEADER_READ_TIMEOUT)
         .serve_connection(TokioIo::new(io), service)
         .await;
 }
 
-async fn answer(mut app: Router, request: Request<Incoming>) -> io::Result<Response<Body>> {
+async fn handle(mut app: Router, request: Request<Incoming>) -> io::Result<Response<Body>> {
     let response = match app.call(request).await {
         Ok(response) => response,
         Err(never) => match never {},
     };
-    match response.extensions().get::<HangUp>() {
-        Some(HangUp) => Err(io::ErrorKind::ConnectionAborted.into()),
+    match response.extensions().get::<CloseConnection>() {
+        Some(CloseConnection) => Err(io::ErrorKind::ConnectionAborted.into()),
         None => Ok(response),
     }
 }

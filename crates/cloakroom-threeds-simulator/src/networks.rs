@@ -1,4 +1,4 @@
-//! The card networks whose directory servers are simulated, and what differs between them.
+//! The simulated card networks: number prefixes and ECI values.
 
 /// The names in `/ds/{network}`.
 pub const NETWORKS: &[&str] = &[
@@ -11,9 +11,9 @@ pub const NETWORKS: &[&str] = &[
     "cartes-bancaires",
 ];
 
-/// What the networks' numbers begin with, as the first and the last number of a range. Whatever a
-/// test card does not need is covered too, so that any number of a network can be tried.
-const BEGINNINGS: &[(&str, &str, &str)] = &[
+/// Number prefixes of the networks, as first and last prefix of a range. They cover more than the test
+/// cards, so that any number of a network can be used.
+const PREFIXES: &[(&str, &str, &str)] = &[
     ("visa", "4", "4"),
     ("visa", "900010", "900010"),
     ("visa", "122000", "122000"),
@@ -30,34 +30,34 @@ const BEGINNINGS: &[(&str, &str, &str)] = &[
     ("unionpay", "62", "62"),
 ];
 
-/// A network of the list, by the name of a path.
-pub(crate) fn known(name: &str) -> Option<&'static str> {
+/// Finds a network by its name.
+pub(crate) fn find(name: &str) -> Option<&'static str> {
     NETWORKS.iter().find(|network| **network == name).copied()
 }
 
-/// The first and last beginnings of the network's numbers.
-pub(crate) fn beginnings(
+/// The first and last prefixes of a network.
+pub(crate) fn prefixes(
     network: &str,
 ) -> impl Iterator<Item = (&'static str, &'static str)> + use<'_> {
-    BEGINNINGS
+    PREFIXES
         .iter()
         .filter(move |(owner, ..)| *owner == network)
         .map(|(_, first, last)| (*first, *last))
 }
 
-/// The network that issued a number; co-badged numbers have their second one in `ranges.rs`.
-pub(crate) fn of_number(number: &str) -> Option<&'static str> {
+/// The network of a card number; the primary one if the card is co-badged.
+pub(crate) fn for_number(number: &str) -> Option<&'static str> {
     let within = |first: &str, last: &str| {
         let head = number.get(..first.len()).unwrap_or("");
         head >= first && head <= last
     };
-    BEGINNINGS
+    PREFIXES
         .iter()
         .find(|(_, first, last)| within(first, last))
-        .and_then(|(network, ..)| known(network))
+        .and_then(|(network, ..)| find(network))
 }
 
-/// The electronic commerce indicator that a network gives to a status.
+/// The electronic commerce indicator (ECI) of a network for a status.
 pub(crate) fn eci(network: &str, status: &str) -> Option<&'static str> {
     match (network, status) {
         (_, "C" | "D") => None,

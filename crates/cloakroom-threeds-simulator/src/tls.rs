@@ -1,4 +1,4 @@
-//! TLS of both directions: who must show a certificate, and whose certificates count.
+//! TLS configurations of the servers and of the RReq client.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig, version};
 
 use crate::{Certificates, Error};
 
-/// For the directory server: only holders of a certificate by the test authority get in.
+/// For the DS: requires a client certificate issued by the test CA.
 pub(crate) fn mutual(certificates: &Certificates) -> Result<TlsAcceptor, Error> {
     let roots = Arc::new(roots(certificates)?);
     let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
@@ -26,8 +26,8 @@ pub(crate) fn mutual(certificates: &Certificates) -> Result<TlsAcceptor, Error> 
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// For browsers, which have no certificate to show.
-pub(crate) fn one_sided(certificates: &Certificates) -> Result<TlsAcceptor, Error> {
+/// For browsers: no client certificate.
+pub(crate) fn server_only(certificates: &Certificates) -> Result<TlsAcceptor, Error> {
     let (chain, key) = pair(certificates)?;
     let config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
@@ -36,12 +36,15 @@ pub(crate) fn one_sided(certificates: &Certificates) -> Result<TlsAcceptor, Erro
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// For results on their way to the 3DS Server; without a certificate it must refuse them.
-pub(crate) fn client(certificates: &Certificates, shows: bool) -> Result<ClientConfig, Error> {
+/// For sending results. The 3DS Server must reject connections without a client certificate.
+pub(crate) fn client(
+    certificates: &Certificates,
+    has_certificate: bool,
+) -> Result<ClientConfig, Error> {
     let builder = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
         .with_root_certificates(roots(certificates)?);
-    if !shows {
+    if !has_certificate {
         return Ok(builder.with_no_client_auth());
     }
     let (chain, key) = pair(certificates)?;

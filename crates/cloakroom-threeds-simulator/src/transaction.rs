@@ -1,4 +1,4 @@
-//! An authentication that the access control server remembers: what was asked, how far it is.
+//! Transactions of the ACS.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -9,10 +9,10 @@ use cloakroom_crypto::{ClientHash, client_hmac, random_uuid_v4_bytes};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::behaviour::Answer;
+use crate::behavior::Decision;
 use crate::wire::{Fields, text};
 
-/// Nobody can pay with what this key signs.
+/// A fixed test key; networks do not accept its authentication values.
 const VALUE_KEY: &[u8] = b"cloakroom 3-D Secure simulator";
 const VALUE_BYTES: usize = 20;
 
@@ -23,16 +23,16 @@ pub(crate) struct Transaction {
     pub(crate) channel: Channel,
     pub(crate) server_id: String,
     pub(crate) acs_id: String,
-    pub(crate) directory_id: String,
+    pub(crate) ds_id: String,
     pub(crate) sdk_id: Option<String>,
     pub(crate) last_four: String,
     pub(crate) merchant: String,
     pub(crate) amount: Option<Amount>,
     pub(crate) notification_url: Option<String>,
     pub(crate) results_url: String,
-    pub(crate) wants_trust: bool,
-    pub(crate) answer: Answer,
-    pub(crate) began: Instant,
+    pub(crate) requests_trust_listing: bool,
+    pub(crate) decision: Decision,
+    pub(crate) started_at: Instant,
     progress: Mutex<Progress>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Transaction {
 pub(crate) enum Channel {
     App,
     Browser,
-    Merchant,
+    ThreeRi,
 }
 
 pub(crate) struct Amount {
@@ -49,13 +49,13 @@ pub(crate) struct Amount {
     pub(crate) exponent: usize,
 }
 
-/// How far a challenge or a decoupled authentication is.
+/// The progress of a challenge or decoupled authentication.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) stage: Stage,
     pub(crate) attempts: u8,
     pub(crate) session_data: Option<String>,
-    /// The RReq as it was sent last, and what came back.
+    /// The last RReq.
     pub(crate) result: Option<Fields>,
     pub(crate) replies: Vec<Value>,
 }
@@ -63,17 +63,17 @@ pub(crate) struct Progress {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Stage {
     #[default]
-    Waiting,
+    AwaitingCreq,
     /// The first CReq arrived.
-    Shown,
-    /// With the status that a browser is told.
-    Ended(&'static str),
+    Presented,
+    /// With the `transStatus` of the CRes.
+    Completed(&'static str),
     TimedOut,
 }
 
 impl Transaction {
-    /// Takes from an AReq what is needed later; the card number is not.
-    pub(crate) fn new(network: &'static str, request: &Fields, answer: Answer) -> Self {
+    /// Copies the required fields of an AReq; drops the card number except its last four digits.
+    pub(crate) fn new(network: &'static str, request: &Fields, decision: Decision) -> Self {
         let owned = |name| text(request, name).unwrap_or_default().to_owned();
         let number = text(request, "acctNumber").unwrap_or_default();
         Self {
@@ -83,7 +83,7 @@ impl Transaction {
             channel: Channel::of(request),
             server_id: owned("threeDSServerTransID"),
             acs_id: new_id(),
-            directory_id: new_id(),
+            ds_id: new_id(),
             sdk_id: text(request, "sdkTransID").map(str::to_owned),
             last_four: last_four(number).to_owned(),
             merchant: text(request, "merchantName")
@@ -93,9 +93,9 @@ impl Transaction {
             amount: Amount::of(request),
             notification_url: text(request, "notificationURL").map(str::to_owned),
             results_url: owned("threeDSServerURL"),
-            wants_trust: preferences(request).any(|code| code == "09"),
-            answer,
-            began: Instant::now(),
+            requests_trust_listing: preferences(request).any(|code| code == "09"),
+            decision,
+            started_at: Instant::now(),
             progress: Mutex::default(),
         }
     }
@@ -104,7 +104,7 @@ impl Transaction {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The proof of an authentication: reproducible, so that a test can compare it.
+    /// A deterministic authentication value (CAVV), so that tests can compare it.
     pub(crate) fn authentication_value(&self) -> String {
         let amount = self
             .amount
@@ -121,7 +121,7 @@ impl Channel {
     pub(crate) fn of(request: &Fields) -> Self {
         match text(request, "deviceChannel") {
             Some("01") => Self::App,
-            Some("03") => Self::Merchant,
+            Some("03") => Self::ThreeRi,
             _ => Self::Browser,
         }
     }
@@ -137,7 +137,7 @@ impl Amount {
     }
 }
 
-/// The codes of `threeDSRequestorChallengeInd`: one text, or a list from 2.3.1.
+/// The codes of `threeDSRequestorChallengeInd`: a string, or a list from 2.3.1.
 pub(crate) fn preferences(request: &Fields) -> impl Iterator<Item = &str> {
     let value = request.get("threeDSRequestorChallengeInd");
     let one = value.and_then(Value::as_str);

@@ -1,5 +1,5 @@
-//! The face of a certified vendor: three calls with a key in a header, backed by the same networks
-//! and the same issuer. Here the vendor is the 3DS Server, so it assigns ids and keeps results.
+//! The interface of a certified 3DS Server vendor: three calls with an API key, backed by the same DS
+//! and ACS. The vendor is the 3DS Server: it assigns transaction ids and stores results.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,71 +15,75 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::directory::{self, Reply};
+use crate::fault_injection::Effect;
 use crate::networks;
-use crate::ranges::Wire;
+use crate::ranges::RangeEncoder;
+use crate::state::SharedState;
 use crate::transaction::new_id;
-use crate::trouble::Effect;
-use crate::wire::{self, Fields, put, refusal, text};
-use crate::world::World;
+use crate::wire::{self, Fields, protocol_fault, put, text};
 
-/// What the header `APIKey` must hold.
+/// The API key in the `APIKey` header.
 pub const VENDOR_API_KEY: &str = "threeds-simulator";
 
-/// How long an id may wait for its AReq.
-const ID_LIFE: Duration = Duration::from_secs(80);
-/// How long the vendor waits for a directory server.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum time between `preauth` and `auth`.
+const ID_LIFETIME: Duration = Duration::from_secs(80);
+/// The vendor's timeout for a DS.
+const DS_TIMEOUT: Duration = Duration::from_secs(10);
 const BODY_BYTES_MAX: usize = 128 * 1024;
-/// Results with this address are kept for whoever asks, and sent nowhere.
-const KEPT_HERE: &str = "https://127.0.0.1/vendor/results";
+/// Results with this URL are stored for `postauth` and not sent.
+const VENDOR_RESULTS_URL: &str = "https://127.0.0.1/vendor/results";
 
-pub(crate) fn is_kept_here(results_url: &str) -> bool {
-    results_url == KEPT_HERE
+pub(crate) fn is_vendor_results_url(results_url: &str) -> bool {
+    results_url == VENDOR_RESULTS_URL
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the simulator is no part of the documented API"
+    reason = "the simulator is not part of the documented API"
 )]
-pub(crate) fn router(world: Arc<World>) -> Router {
+pub(crate) fn router(state: Arc<SharedState>) -> Router {
     Router::new()
         .route("/vendor/preauth", post(preauth))
         .route("/vendor/auth", post(auth))
         .route("/vendor/postauth", post(postauth))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .with_state(world)
+        .with_state(state)
 }
 
-/// Which range a card is in, and the id for its authentication.
-async fn preauth(State(world): State<Arc<World>>, headers: HeaderMap, body: Bytes) -> Response {
-    let fields = match admit(&world, "preauth", &headers, &body).await {
+/// Returns the card range of a card, and a transaction id.
+async fn preauth(
+    State(state): State<Arc<SharedState>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let fields = match authorize(&state, "preauth", &headers, &body).await {
         Ok(fields) => fields,
-        Err(refused) => return refused.respond(),
+        Err(rejection) => return rejection.respond(),
     };
-    match look_up(&world, &fields) {
+    match find_range(&state, &fields) {
         Ok(found) => respond(&Value::Object(found)),
-        Err(fault) => Refused::Fault(fault, fields).respond(),
+        Err(fault) => Rejection::Fault(fault, fields).respond(),
     }
 }
 
-fn look_up(world: &World, fields: &Fields) -> Result<Fields, Fault> {
-    let number = text(fields, "acctNumber").ok_or_else(|| refusal("201", "acctNumber"))?;
+fn find_range(state: &SharedState, fields: &Fields) -> Result<Fields, Fault> {
+    let number = text(fields, "acctNumber").ok_or_else(|| protocol_fault("201", "acctNumber"))?;
     let network = match text(fields, "ds") {
-        Some(name) => networks::known(name).ok_or_else(|| refusal("203", "ds"))?,
-        None => networks::of_number(number).ok_or_else(|| refusal("305", "acctNumber"))?,
+        Some(name) => networks::find(name).ok_or_else(|| protocol_fault("203", "ds"))?,
+        None => networks::for_number(number).ok_or_else(|| protocol_fault("305", "acctNumber"))?,
     };
-    let wire = Wire {
+    let encoder = RangeEncoder {
         version: "2.2.0",
-        acs_url: &world.acs_url,
+        acs_url: &state.acs_url,
     };
     let mut found = {
-        let ranges = world.ranges();
+        let ranges = state.ranges();
         let range = ranges.get(network).and_then(|ranges| ranges.find(number));
-        let range = range.ok_or_else(|| refusal("305", "acctNumber"))?;
+        let range = range.ok_or_else(|| protocol_fault("305", "acctNumber"))?;
         if range.acs_end < range.acs_start {
-            return Err(refusal("404", "the range of the card is broken"));
+            return Err(protocol_fault("404", "the card range is invalid"));
         }
-        wire.describe(range)
+        encoder.capabilities(range)
     };
     let id = new_id();
     put(&mut found, "messageType", "CRD");
@@ -88,104 +92,118 @@ fn look_up(world: &World, fields: &Fields) -> Result<Fields, Fault> {
     put(&mut found, "dsStartProtocolVersion", "2.1.0");
     put(&mut found, "dsEndProtocolVersion", "2.3.1");
     let assigned = (Instant::now(), network);
-    world.memory().assigned.put(&id, assigned);
+    state.store().vendor_ids.put(&id, assigned);
     Ok(found)
 }
 
-/// An AReq without what only a 3DS Server knows, which is put in here.
-async fn auth(State(world): State<Arc<World>>, headers: HeaderMap, body: Bytes) -> Response {
-    let mut fields = match admit(&world, "auth", &headers, &body).await {
+/// Processes an AReq; adds the fields of the 3DS Server.
+async fn auth(State(state): State<Arc<SharedState>>, headers: HeaderMap, body: Bytes) -> Response {
+    let mut fields = match authorize(&state, "auth", &headers, &body).await {
         Ok(fields) => fields,
-        Err(refused) => return refused.respond(),
+        Err(rejection) => return rejection.respond(),
     };
     put(&mut fields, "messageType", "AReq");
     put(&mut fields, "threeDSServerRefNumber", "sim-vendor");
     put(&mut fields, "threeDSServerOperatorID", "sim-vendor");
-    put(&mut fields, "threeDSServerURL", KEPT_HERE);
+    put(&mut fields, "threeDSServerURL", VENDOR_RESULTS_URL);
     let id = text(&fields, "threeDSServerTransID").unwrap_or_default();
-    let assigned = world.memory().assigned.get(id).copied();
-    let Some((_, network)) = assigned.filter(|(at, _)| at.elapsed() < ID_LIFE) else {
-        return Refused::Fault(refusal("301", "threeDSServerTransID"), fields).respond();
+    let assigned = state.store().vendor_ids.get(id).copied();
+    let Some((_, network)) = assigned.filter(|(at, _)| at.elapsed() < ID_LIFETIME) else {
+        return Rejection::Fault(protocol_fault("301", "threeDSServerTransID"), fields).respond();
     };
-    let whole = wire::unchecked(&fields);
+    let whole = wire::serialize_unchecked(&fields);
     let read = cloakroom_emv3ds::read(whole.as_bytes(), &[MessageKind::AReq], &Version::ALL);
     if let Err(fault) = read {
-        return Refused::Fault(fault, fields).respond();
+        return Rejection::Fault(fault, fields).respond();
     }
-    let reply = match directory::authenticated(&world, network, &fields).await {
-        Reply::Silence => {
-            sleep(PATIENCE).await;
-            Reply::Refused(refusal("405", "the directory server did not answer"))
+    let reply = match directory::process_areq(&state, network, &fields).await {
+        Reply::NoResponse => {
+            sleep(DS_TIMEOUT).await;
+            Reply::Erro(protocol_fault(
+                "405",
+                "the directory server did not respond",
+            ))
         }
         reply => reply,
     };
-    let (_, answer) = directory::body(reply, Some(&fields));
-    json_response(answer)
+    let (_, body) = directory::serialize_reply(reply, Some(&fields));
+    json_response(body)
 }
 
-/// The result of a challenge, as far as there is one.
-async fn postauth(State(world): State<Arc<World>>, headers: HeaderMap, body: Bytes) -> Response {
-    let fields = match admit(&world, "postauth", &headers, &body).await {
+/// Returns the result of a challenge, if available.
+async fn postauth(
+    State(state): State<Arc<SharedState>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let fields = match authorize(&state, "postauth", &headers, &body).await {
         Ok(fields) => fields,
-        Err(refused) => return refused.respond(),
+        Err(rejection) => return rejection.respond(),
     };
     let id = text(&fields, "threeDSServerTransID").unwrap_or_default();
-    let seen = world.memory().requests.get(id).cloned();
-    let Some(transaction) = seen.and_then(|seen| seen.transaction) else {
-        return Refused::Fault(refusal("301", "threeDSServerTransID"), fields).respond();
+    let received = state.store().requests.get(id).cloned();
+    let Some(transaction) = received.and_then(|received| received.transaction) else {
+        return Rejection::Fault(protocol_fault("301", "threeDSServerTransID"), fields).respond();
     };
     let result = transaction.progress().result.clone();
     match result {
         Some(result) => respond(&Value::Object(result)),
-        None => Refused::Fault(refusal("305", "there is no result yet"), fields).respond(),
+        None => Rejection::Fault(
+            protocol_fault("305", "the result is not available yet"),
+            fields,
+        )
+        .respond(),
     }
 }
 
-enum Refused {
-    Key,
-    Trouble(Box<Response>),
+enum Rejection {
+    InvalidKey,
+    Injected(Box<Response>),
     /// About the request with these fields.
     Fault(Fault, Fields),
 }
 
-impl Refused {
+impl Rejection {
     fn respond(self) -> Response {
         match self {
-            Self::Key => {
-                let body = json!({"message": "the header APIKey holds no valid key"});
+            Self::InvalidKey => {
+                let body = json!({"message": "the APIKey header is missing or invalid"});
                 (StatusCode::UNAUTHORIZED, respond(&body)).into_response()
             }
-            Self::Trouble(response) => *response,
+            Self::Injected(response) => *response,
             Self::Fault(fault, fields) => {
-                let erro = wire::erro(fault, Component::S, Some(&fields));
+                let erro = wire::erro_fields(fault, Component::S, Some(&fields));
                 respond(&Value::Object(erro))
             }
         }
     }
 }
 
-/// The fields of a request with a valid key, unless trouble was asked for.
-async fn admit(
-    world: &World,
+/// Checks the API key, parses the request, and applies injected faults.
+async fn authorize(
+    state: &SharedState,
     call: &str,
     headers: &HeaderMap,
     body: &Bytes,
-) -> Result<Fields, Refused> {
-    world.count_received(call);
+) -> Result<Fields, Rejection> {
+    state.count_received(call);
     if headers
         .get("apikey")
         .is_none_or(|key| key != VENDOR_API_KEY)
     {
-        return Err(Refused::Key);
+        return Err(Rejection::InvalidKey);
     }
-    let invalid = || Refused::Fault(refusal("101", "not a JSON object"), Fields::new());
-    let fields = wire::object(body).ok_or_else(invalid)?;
-    let trouble = world.troubles().take(call, "vendor");
-    match trouble {
+    let invalid = || Rejection::Fault(protocol_fault("101", "not a JSON object"), Fields::new());
+    let fields = wire::parse_object(body).ok_or_else(invalid)?;
+    let injected = state.injected_faults().take(call, "vendor");
+    match injected {
         None => Ok(fields),
-        Some(trouble) => Err(match trouble.happen().await {
-            Effect::Response(response) => Refused::Trouble(Box::new(response)),
-            Effect::Erro(code) => Refused::Fault(refusal(&code, "as it was asked for"), fields),
+        Some(injected) => Err(match injected.apply().await {
+            Effect::Response(response) => Rejection::Injected(Box::new(response)),
+            Effect::Erro(code) => Rejection::Fault(
+                protocol_fault(&code, "requested by fault injection"),
+                fields,
+            ),
         }),
     }
 }

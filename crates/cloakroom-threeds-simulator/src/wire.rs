@@ -1,13 +1,14 @@
-//! Messages as JSON objects: reading their fields, and writing them with the checks of the schema.
+//! Messages as JSON objects: field access and serialization.
 
 use cloakroom_emv3ds::{
-    ARes, CRes, Component, ErrorCode, Fault, Ids, Message, MessageKind, PRes, RReq, Version,
+    ARes, CRes, Component, ErrorCode, Fault, Message, MessageKind, PRes, RReq, TransactionIds,
+    Version,
 };
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// A message's fields by their names on the wire. The simulator looks at what was sent rather than
-/// at what the schema's types made of it, so that both sides check each other.
+/// The fields of a message by their names on the wire. The simulator uses the received JSON instead of
+/// the types of `cloakroom-emv3ds`, so that both implementations check each other.
 pub(crate) type Fields = Map<String, Value>;
 
 pub(crate) fn text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
@@ -24,13 +25,13 @@ pub(crate) fn put_some<T: Into<Value>>(fields: &mut Fields, name: &str, value: O
     }
 }
 
-/// The object of a body, if it is one.
-pub(crate) fn object(body: &[u8]) -> Option<Fields> {
+/// Parses a JSON object.
+pub(crate) fn parse_object(body: &[u8]) -> Option<Fields> {
     serde_json::from_slice(body).ok()
 }
 
-/// The text of a message, if the schema accepts it.
-pub(crate) fn checked(kind: MessageKind, fields: &Fields) -> Result<String, Fault> {
+/// Validates and serializes a message.
+pub(crate) fn serialize(kind: MessageKind, fields: &Fields) -> Result<String, Fault> {
     let fields = fields.clone();
     let message: Message = match kind {
         MessageKind::PRes => PRes::from_object(fields)?.into(),
@@ -45,19 +46,19 @@ pub(crate) fn checked(kind: MessageKind, fields: &Fields) -> Result<String, Faul
     cloakroom_emv3ds::write(&message)
 }
 
-/// The text of a message as it stands, for messages that are wrong on purpose.
-pub(crate) fn unchecked(fields: &Fields) -> String {
+/// Serializes a message without validation, for deliberately invalid messages.
+pub(crate) fn serialize_unchecked(fields: &Fields) -> String {
     Value::Object(fields.clone()).to_string()
 }
 
-/// A refusal of a request: the code, and the names of the fields it is about.
-pub(crate) fn refusal(code: &str, detail: impl Into<String>) -> Fault {
+/// A fault with an error code, and the names of the invalid fields or a description.
+pub(crate) fn protocol_fault(code: &str, detail: impl Into<String>) -> Fault {
     let code = ErrorCode::from_code(code).unwrap_or(ErrorCode::PermanentFailure);
     Fault::new(code, detail)
 }
 
-/// The Erro for a fault, about the request whose fields are given as far as they are known.
-pub(crate) fn erro(fault: Fault, by: Component, request: Option<&Fields>) -> Fields {
+/// The Erro for a fault in a request.
+pub(crate) fn erro_fields(fault: Fault, component: Component, request: Option<&Fields>) -> Fields {
     let version = request
         .and_then(|fields| text(fields, "messageVersion"))
         .and_then(|version| version.parse().ok())
@@ -71,7 +72,7 @@ pub(crate) fn erro(fault: Fault, by: Component, request: Option<&Fields>) -> Fie
         .and_then(|kind| serde_json::from_value(kind.clone()).ok());
     let fault = match (fault.about, kind) {
         (None, Some(kind)) => {
-            let ids = Ids {
+            let ids = TransactionIds {
                 threeds_server_trans_id: id("threeDSServerTransID"),
                 acs_trans_id: id("acsTransID"),
                 ds_trans_id: id("dsTransID"),
@@ -81,10 +82,10 @@ pub(crate) fn erro(fault: Fault, by: Component, request: Option<&Fields>) -> Fie
         }
         _ => fault,
     };
-    let erro = Message::Erro(fault.erro(by, version));
+    let erro = Message::Erro(fault.erro(component, version));
     cloakroom_emv3ds::write(&erro)
         .ok()
-        .and_then(|text| object(text.as_bytes()))
+        .and_then(|text| parse_object(text.as_bytes()))
         .unwrap_or_default()
 }
 

@@ -1,7 +1,7 @@
-//! How long reading a large BIN table and asking it take, and how much memory it needs:
+//! Measures load time, lookup time and memory of a large BIN table:
 //! `cargo run --release -p cloakroom --example bin_table [ROWS [FILE.csv]]`.
 //!
-//! With a file name the generated rows stay there, to be imported with `cloakroom bins import`.
+//! With a file name, the generated rows are written to that file, for `cloakroom bins import`.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -20,7 +20,7 @@ const STRETCH: u64 = 100_000;
 const SPARSE_STEP: u64 = 5_000;
 const CROWDED_STEP: u64 = 500;
 
-/// What a look-up may cost.
+/// Maximum duration of a lookup.
 const LIMIT_NS: u128 = 1_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Where a row begins, in ten digits. Of three stretches two are crowded, as in real tables.
+/// The first ten digits of a row. Two of three sections are dense, as in real tables.
 fn low_of(row: u64) -> u64 {
     let sparse = row / (3 * STRETCH) * STRETCH + (row % (3 * STRETCH)).min(STRETCH);
     2_000_000_000 + row * CROWDED_STEP + sparse * (SPARSE_STEP - CROWDED_STEP)
@@ -70,7 +70,7 @@ fn step_of(row: u64) -> u64 {
     }
 }
 
-/// Prefixes of ten digits, with gaps behind half of them, and one whole number in ten; many share
+/// Writes rows: prefixes of ten digits with gaps after half of them, and one full card number in ten. Many rows share
 /// issuer and product.
 fn write_rows(path: &Path, rows: u64) -> std::io::Result<()> {
     let mut out = BufWriter::new(std::fs::File::create(path)?);
@@ -112,8 +112,7 @@ fn read(path: PathBuf) -> Result<Table, bins::Error> {
     bins::read(&file, &mut |_| {})
 }
 
-/// Numbers of rows all over the table, and of the gaps behind them, in no order that a processor
-/// could foresee.
+/// Card numbers of random rows and of the gaps after them, in an order that the CPU cannot prefetch.
 fn numbers(rows: u64) -> Vec<String> {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
     let mut next = || {
@@ -129,8 +128,8 @@ fn numbers(rows: u64) -> Vec<String> {
     (0..NUMBERS).map(|_| number()).collect()
 }
 
-/// Prints the median over many batches: each is over before other work on the machine cuts in, and
-/// each asks for numbers that were not asked for before, as requests do.
+/// Prints the median over many batches. A batch is short, so that other processes rarely preempt it, and looks up
+/// numbers that no earlier batch did, as requests do.
 fn measure(name: &str, numbers: &[String], ask: impl Fn(&str) -> bool) -> std::io::Result<()> {
     let mut found = 0;
     let batch = |batch: &[String]| {
@@ -152,7 +151,7 @@ fn measure(name: &str, numbers: &[String], ask: impl Fn(&str) -> bool) -> std::i
     )
 }
 
-/// The most memory that this process ever had, as the system counts it.
+/// Peak resident set size of this process.
 fn peak_kib() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));

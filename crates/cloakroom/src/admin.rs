@@ -1,4 +1,4 @@
-//! What operators ask a running vault: is it alive, is it ready, what does it measure.
+//! Admin listener: liveness, readiness and metrics.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -6,15 +6,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use cloakroom_platform::telemetry::Telemetry;
 use http::{StatusCode, header};
 use serde_json::json;
 
-use crate::telemetry::Telemetry;
-
-/// The routes of the admin listener. Nobody signs in here, so nothing here is secret.
+/// The routes of the admin listener. They are unauthenticated and expose no secrets.
 #[expect(
     clippy::disallowed_methods,
-    reason = "these routes are no part of the documented API"
+    reason = "these routes are not part of the documented API"
 )]
 pub fn router(readiness: Readiness, telemetry: Telemetry) -> Router {
     let metrics = async move || {
@@ -23,40 +22,43 @@ pub fn router(readiness: Readiness, telemetry: Telemetry) -> Router {
     };
     Router::new()
         .route("/healthz", get(async || "ok"))
-        .route("/readyz", get(async move || answer(&readiness.snapshot())))
+        .route(
+            "/readyz",
+            get(async move || readiness_response(&readiness.snapshot())),
+        )
         .route("/metrics", get(metrics))
 }
 
-/// Whether this node should be given requests; shared by all who know a part of the answer.
+/// Readiness of this node; shared by all components that run a check.
 #[derive(Clone, Debug)]
 pub struct Readiness(Arc<RwLock<Snapshot>>);
 
-/// What is known of a node at one moment.
+/// State of the checks at one moment.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Snapshot {
     pub is_draining: bool,
-    /// Each check, with the reason in plain words when it fails.
+    /// Each check, with its reason if it fails.
     pub checks: BTreeMap<&'static str, Result<(), String>>,
 }
 
 impl Readiness {
-    /// Begins unready: each check must be heard of once.
+    /// Starts unready: each check must report once.
     pub fn new(names: &[&'static str]) -> Self {
-        let unheard = |name: &&'static str| (*name, Err("not checked yet".to_owned()));
-        let checks = names.iter().map(unheard).collect();
+        let unchecked = |name: &&'static str| (*name, Err("not checked yet".to_owned()));
+        let checks = names.iter().map(unchecked).collect();
         Self(Arc::new(RwLock::new(Snapshot {
             is_draining: false,
             checks,
         })))
     }
 
-    /// Keeps the outcome of a check. The reason is shown to whoever reaches the admin listener.
+    /// Sets the outcome of a check. The reason is visible to every client of the admin listener.
     pub fn set(&self, name: &'static str, outcome: Result<(), String>) {
         let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
         state.checks.insert(name, outcome);
     }
 
-    /// Makes the node unready for good, because it is about to stop.
+    /// Makes the node unready permanently, because it is shutting down.
     pub fn drain(&self) {
         self.0
             .write()
@@ -78,7 +80,7 @@ impl Snapshot {
     }
 }
 
-fn answer(snapshot: &Snapshot) -> Response {
+fn readiness_response(snapshot: &Snapshot) -> Response {
     let mut checks: BTreeMap<&str, &str> = BTreeMap::new();
     for (name, outcome) in &snapshot.checks {
         checks.insert(
@@ -108,12 +110,22 @@ fn answer(snapshot: &Snapshot) -> Response {
 mod tests {
     use axum::body::{Body, to_bytes};
     use http::Request;
+    use metrics_exporter_prometheus::PrometheusBuilder;
     use tower::ServiceExt as _;
 
     use super::*;
 
-    async fn ask(readiness: &Readiness, path: &str) -> (u16, String) {
-        let router = router(readiness.clone(), Telemetry::for_tests());
+    /// Telemetry that no other test writes to, with one metric.
+    fn telemetry() -> Telemetry {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        metrics::with_local_recorder(&recorder, || {
+            metrics::counter!("started_total").increment(1);
+        });
+        Telemetry::from_metrics(recorder.handle())
+    }
+
+    async fn get_path(readiness: &Readiness, path: &str) -> (u16, String) {
+        let router = router(readiness.clone(), telemetry());
         let request = Request::get(path).body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();
         let status = response.status().as_u16();
@@ -126,17 +138,17 @@ mod tests {
         let readiness = Readiness::new(&["database", "keys"]);
         let body = |ready: bool, checks: &str| format!("{{\"ready\":{ready},\"checks\":{checks}}}");
 
-        let begun = ask(&readiness, "/readyz").await;
+        let initial = get_path(&readiness, "/readyz").await;
         readiness.set("database", Ok(()));
         readiness.set("keys", Err("the provider does not answer".to_owned()));
-        let half = ask(&readiness, "/readyz").await;
+        let half = get_path(&readiness, "/readyz").await;
         readiness.set("keys", Ok(()));
-        let ready = ask(&readiness, "/readyz").await;
+        let ready = get_path(&readiness, "/readyz").await;
         readiness.drain();
-        let draining = ask(&readiness, "/readyz").await;
+        let draining = get_path(&readiness, "/readyz").await;
 
         let unheard = r#"{"database":"not checked yet","keys":"not checked yet"}"#;
-        assert_eq!(begun, (503, body(false, unheard)));
+        assert_eq!(initial, (503, body(false, unheard)));
         let broken = r#"{"database":"ok","keys":"the provider does not answer"}"#;
         assert_eq!(half, (503, body(false, broken)));
         assert_eq!(ready, (200, body(true, r#"{"database":"ok","keys":"ok"}"#)));
@@ -145,18 +157,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_node_is_alive_even_when_it_is_not_ready() {
+    async fn unready_nodes_are_alive() {
         let readiness = Readiness::new(&["database"]);
         readiness.drain();
 
-        assert_eq!(ask(&readiness, "/healthz").await, (200, "ok".to_owned()));
+        assert_eq!(
+            get_path(&readiness, "/healthz").await,
+            (200, "ok".to_owned())
+        );
     }
 
     #[tokio::test]
     async fn metrics_are_served_as_text() {
         let readiness = Readiness::new(&[]);
 
-        let (status, body) = ask(&readiness, "/metrics").await;
+        let (status, body) = get_path(&readiness, "/metrics").await;
 
         assert_eq!(status, 200);
         assert!(body.contains("# TYPE started_total counter"), "{body}");

@@ -1,253 +1,278 @@
-//! Every background job, its period and what it watches.
+//! Background jobs and their periods.
 
 use std::time::Duration;
 
+use cloakroom_core::{audit, idempotency, rate_limits};
+use cloakroom_management::{applications, sessions, tenants};
+use cloakroom_platform::ids;
+use cloakroom_platform::storage::{self, Connection};
+use cloakroom_threeds::{networks, sessions as threeds};
+use cloakroom_tokens::{bins, client_encryption, intents, security_codes, tokens};
 use tokio::task::JoinSet;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep};
 use uuid::Uuid;
 
 use crate::admin::Readiness;
-use crate::storage::{self, Connection};
-use crate::vault::Vault;
-use crate::{
-    applications, audit, bins, card_networks, client_encryption, idempotency, ids, rate_limits,
-    security_codes, sessions, tenants, threeds, token_intents, tokens,
-};
+use crate::node::Node;
 
-/// What must be right before this node takes requests.
+/// Checks that must pass before this node is ready.
 pub const CHECKS: &[&str] = &["database", "migrations", "clock", "bins", "card_ranges"];
 
 const WATCH_PERIOD: Duration = Duration::from_secs(5);
-const TEND_PERIOD: Duration = Duration::from_secs(1);
-/// What one node has learned of card ranges, the others know after this time.
+const MAINTENANCE_PERIOD: Duration = Duration::from_secs(1);
+/// How long card ranges take to spread from one node to the others.
 const CARD_RANGES_PERIOD: Duration = Duration::from_secs(4);
-/// Days are removed long before their place is needed again, so an hour more or less is nothing.
+/// The same while this node has none yet.
+const CARD_RANGES_INITIAL_PERIOD: Duration = Duration::from_millis(250);
+/// How long a node waits for its first card ranges before it serves without them.
+const CARD_RANGES_TIMEOUT: Duration = Duration::from_secs(60);
+/// Days are removed long before their partition is needed again, so the period is not critical.
 const RETAIN_PERIOD: Duration = Duration::from_secs(60 * 60);
-/// Several times within the time after which a silent node counts as gone.
-const TELL_PERIOD: Duration = Duration::from_secs(2);
-/// How many seconds of counts a killed node loses, at most.
+/// Several heartbeats within the time after which a silent node counts as stopped.
+const HEARTBEAT_PERIOD: Duration = Duration::from_secs(2);
+/// A killed node loses at most this much of its counts.
 const DEPRECATIONS_PERIOD: Duration = Duration::from_secs(2);
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
-/// Longer than the period, so that the node that sweeps goes on; another takes over when it dies.
+/// Longer than the period, so that the sweeping node renews it; another node takes over after a
+/// crash.
 const SWEEP_LEASE: Duration = Duration::from_secs(60);
-/// Longer than any node can go on writing for a tenant that another node has deleted.
-const TENANT_LATE: Duration = Duration::from_secs(10 * 60);
-/// An imported BIN table is in use everywhere within ten seconds, loading included.
+/// Longer than any node can continue to write for a tenant that another node has deleted.
+const TENANT_WRITE_GRACE: Duration = Duration::from_secs(10 * 60);
+/// An imported BIN table is in use on every node within ten seconds, including the load.
 const BINS_PERIOD: Duration = Duration::from_secs(4);
-/// A node whose clock is further off is not trusted with deadlines and log times.
+/// A node whose clock differs by more is not trusted with deadlines and log times.
 const CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
 const CLOCK_SKEW_WARN: Duration = Duration::from_secs(2);
 
-/// Starts every job; dropping the set stops them.
-pub fn start(vault: &Vault, readiness: &Readiness) -> JoinSet<()> {
+/// Starts all jobs; dropping the set stops them.
+pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
     let mut jobs = JoinSet::new();
-    jobs.spawn(watch(vault.clone(), readiness.clone()));
-    jobs.spawn(tend_security_codes(vault.clone()));
-    jobs.spawn(sweep(vault.clone()));
-    jobs.spawn(tend_audit(vault.clone()));
-    jobs.spawn(retain_logs(vault.clone()));
-    jobs.spawn(tell_node(vault.clone()));
-    jobs.spawn(refresh_bins(vault.clone(), readiness.clone()));
-    jobs.spawn(tend_card_ranges(vault.clone(), readiness.clone()));
-    jobs.spawn(settle_threeds(vault.clone()));
-    jobs.spawn(count_deprecated(vault.clone()));
+    jobs.spawn(watch(node.clone(), readiness.clone()));
+    jobs.spawn(maintain_security_codes(node.clone()));
+    jobs.spawn(sweep(node.clone()));
+    jobs.spawn(maintain_audit(node.clone()));
+    jobs.spawn(retain_logs(node.clone()));
+    jobs.spawn(heartbeat(node.clone()));
+    jobs.spawn(refresh_bins(node.clone(), readiness.clone()));
+    jobs.spawn(refresh_card_ranges(node.clone(), readiness.clone()));
+    jobs.spawn(complete_overdue_threeds(node.clone()));
+    jobs.spawn(store_deprecated_calls(node.clone()));
     jobs
 }
 
-/// Every so often, and after a delay not at once again.
+/// An interval that delays missed ticks.
 fn every(period: Duration) -> Interval {
     let mut ticks = interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
 }
 
-/// Looks at what the node depends on, and tells load balancers through `/readyz`.
-async fn watch(vault: Vault, readiness: Readiness) {
+/// Checks the dependencies of this node and updates `/readyz`.
+async fn watch(node: Node, readiness: Readiness) {
     let mut ticks = every(WATCH_PERIOD);
     loop {
         ticks.tick().await;
-        examine(&vault, &readiness).await;
+        check_dependencies(&node, &readiness).await;
     }
 }
 
-/// Takes over an imported BIN table. A node waits for its first one, but not for a damaged one.
-async fn refresh_bins(vault: Vault, readiness: Readiness) {
+/// Loads an imported BIN table. A node is unready until its first one, unless the table is damaged.
+async fn refresh_bins(node: Node, readiness: Readiness) {
     let mut ticks = every(BINS_PERIOD);
     loop {
         ticks.tick().await;
-        match bins::refresh(&vault).await {
+        match bins::refresh(&node, &node.bins).await {
             Ok(()) | Err(bins::Error::Damaged) => readiness.set("bins", Ok(())),
-            // The database check tells about this one, and the next look tries again.
+            // The database check reports this error; the next tick retries.
             Err(_) => {}
         }
     }
 }
 
-/// Keeps the card ranges of directory servers.
+/// Refreshes the card ranges of directory servers.
 ///
-/// A node waits until it has tried for the first time, so that good cards are not refused.
-async fn tend_card_ranges(vault: Vault, readiness: Readiness) {
-    let mut ticks = every(CARD_RANGES_PERIOD);
+/// A node is ready once it has the ranges of every directory server, so that enrolled cards are not
+/// rejected. A directory server without ranges delays readiness by at most a minute.
+async fn refresh_card_ranges(node: Node, readiness: Readiness) {
+    let started_at = Instant::now();
+    let mut is_ready = false;
     loop {
-        ticks.tick().await;
-        match card_networks::tend(&vault).await {
-            Ok(()) => readiness.set("card_ranges", Ok(())),
+        match networks::tend(&node, &node.card_networks).await {
+            Ok(()) => {
+                let missing = networks::missing_ranges(&node.card_networks);
+                is_ready |= missing.is_empty() || CARD_RANGES_TIMEOUT <= started_at.elapsed();
+                let outcome = match is_ready {
+                    true => Ok(()),
+                    false => Err(format!("no card ranges yet from {}", missing.join(", "))),
+                };
+                readiness.set("card_ranges", outcome);
+            }
             Err(error) => tracing::warn!(
                 job = "card_ranges",
                 error.kind = error.kind(),
-                "card ranges could not be looked after; the ones in use stay"
+                "the card range job failed; the current card ranges remain in use"
             ),
         }
+        let delay = match is_ready {
+            true => CARD_RANGES_PERIOD,
+            false => CARD_RANGES_INITIAL_PERIOD,
+        };
+        sleep(delay).await;
     }
 }
 
-/// Ends 3-D Secure sessions whose awaited step does not come any more.
-async fn settle_threeds(vault: Vault) {
-    let mut ticks = every(TEND_PERIOD);
+/// Completes 3-D Secure sessions whose next step is overdue.
+async fn complete_overdue_threeds(node: Node) {
+    let mut ticks = every(MAINTENANCE_PERIOD);
     loop {
         ticks.tick().await;
-        if threeds::settle_late(&vault).await.is_err() {
+        if threeds::time_out_overdue(&node).await.is_err() {
             tracing::warn!(
                 job = "settle_threeds",
-                "overdue 3-D Secure sessions could not be settled; the next round finds them again"
+                "overdue 3-D Secure sessions could not be completed; the next run retries"
             );
         }
     }
 }
 
-/// Writes down who uses what is deprecated.
-async fn count_deprecated(vault: Vault) {
+/// Stores the counts of deprecated calls.
+async fn store_deprecated_calls(node: Node) {
     let mut ticks = every(DEPRECATIONS_PERIOD);
     loop {
         ticks.tick().await;
-        // They are kept for the next attempt; the database check tells of the trouble.
-        let _next_time = vault.deprecations.write(&vault).await;
+        // Counts are retained for the next attempt; the database check reports the failure.
+        let _ignored = node.deprecation_counts.write(&node.db).await;
     }
 }
 
-/// Forgets the keys of security codes when their time has come, and keeps the others published.
-async fn tend_security_codes(vault: Vault) {
-    let mut ticks = every(TEND_PERIOD);
+/// Deletes the expired keys of security codes, and keeps the others published.
+async fn maintain_security_codes(node: Node) {
+    let mut ticks = every(MAINTENANCE_PERIOD);
     loop {
         ticks.tick().await;
-        security_codes::tend(&vault).await;
+        security_codes::tend(&node.security_codes).await;
     }
 }
 
-/// Tells the other nodes of this one, and learns how many share a limit when Redis is away.
-async fn tell_node(vault: Vault) {
-    let mut ticks = every(TELL_PERIOD);
+/// Writes the heartbeat of this node and counts the nodes that share a limit while Redis is
+/// unavailable.
+async fn heartbeat(node: Node) {
+    let mut ticks = every(HEARTBEAT_PERIOD);
     loop {
         ticks.tick().await;
-        // The last known number holds until the next attempt; the database check tells of the trouble.
-        let _next_time = rate_limits::tell_node(&vault).await;
+        // The last known number holds until the next attempt; the database check reports the
+        // failure.
+        let _ignored = rate_limits::write_heartbeat(&node.rate_limits).await;
     }
 }
 
-/// Writes down how far this node's records reach.
-async fn tend_audit(vault: Vault) {
-    let mut ticks = every(TEND_PERIOD);
+/// Stores the heads of this node's audit chains.
+async fn maintain_audit(node: Node) {
+    let mut ticks = every(MAINTENANCE_PERIOD);
     loop {
         ticks.tick().await;
-        if let Err(error) = vault.audit.tend().await {
+        if let Err(error) = node.audit.store_heads().await {
             tracing::warn!(
                 job = "tend_audit",
                 error.kind = error.kind(),
-                "how far records reach could not be written down; the next attempt follows"
+                "the heads of the audit chains could not be stored; the next run retries"
             );
         }
     }
 }
 
-/// Removes days of records that nobody may see any more, on one node at a time.
-async fn retain_logs(vault: Vault) {
-    let node = ids::new_uuid();
+/// Removes expired days of the audit log, on one node at a time.
+async fn retain_logs(node: Node) {
+    let holder = ids::new_uuid();
     let mut ticks = every(RETAIN_PERIOD);
     loop {
         ticks.tick().await;
-        if let Err(error) = retain_once(&vault, node).await {
+        if let Err(error) = retain_once(&node, holder).await {
             tracing::warn!(
                 job = "retain_logs",
                 error.kind = error.kind(),
-                "old records could not be removed; tenants do not see them"
+                "expired days of the audit log could not be removed; tenants do not see them"
             );
         }
     }
 }
 
-/// One round of removing old days; `None` when another node does it.
-pub async fn retain_once(vault: &Vault, node: Uuid) -> Result<Option<usize>, storage::Error> {
-    if !storage::hold_lease(&vault.db, "retain_logs", node, SWEEP_LEASE).await? {
+/// Removes expired days once; `None` if another node holds the lease.
+pub async fn retain_once(node: &Node, holder: Uuid) -> Result<Option<usize>, storage::Error> {
+    if !storage::hold_lease(&node.db, "retain_logs", holder, SWEEP_LEASE).await? {
         return Ok(None);
     }
-    let shown = tenants::longest_log_retention(vault).await?;
-    Ok(Some(audit::retain(vault, shown).await?))
+    let retention = tenants::longest_log_retention(node).await?;
+    Ok(Some(audit::retain(&node.audit, retention).await?))
 }
 
-/// Removes what has expired or was left by deleted tenants, on one node at a time.
-async fn sweep(vault: Vault) {
-    let node = ids::new_uuid();
+/// Removes expired data and data of deleted tenants, on one node at a time.
+async fn sweep(node: Node) {
+    let holder = ids::new_uuid();
     let mut ticks = every(SWEEP_PERIOD);
-    // Not while the node starts, when requests want its first connections.
+    // Not during startup, when requests need the first connections.
     ticks.reset();
     loop {
         ticks.tick().await;
-        if let Err(error) = sweep_once(&vault, node).await {
+        if let Err(error) = sweep_once(&node, holder).await {
             tracing::warn!(
                 job = "sweep",
                 error.kind = error.kind(),
-                "what has expired could not be removed; it stays invisible"
+                "expired data could not be removed; it remains invisible"
             );
         }
     }
 }
 
-/// One round of removing what has expired and what deleted tenants left; `None` when another node does it.
+/// Removes expired data, tenants whose deletion is due, and data of deleted tenants once; `None` if
+/// another node holds the lease.
 ///
-/// Tells how many tokens had expired.
-pub async fn sweep_once(vault: &Vault, node: Uuid) -> Result<Option<u64>, storage::Error> {
-    if !storage::hold_lease(&vault.db, "sweep", node, SWEEP_LEASE).await? {
+/// Returns the number of expired tokens.
+pub async fn sweep_once(node: &Node, holder: Uuid) -> Result<Option<u64>, storage::Error> {
+    if !storage::hold_lease(&node.db, "sweep", holder, SWEEP_LEASE).await? {
         return Ok(None);
     }
-    let removed = tokens::sweep(vault).await?;
-    token_intents::sweep(vault).await?;
-    sessions::sweep(&vault.db).await?;
-    threeds::sweep(vault).await?;
+    let removed = tokens::sweep(node).await?;
+    tokens::sweep_reserved_ids(node).await?;
+    intents::sweep(node).await?;
+    sessions::sweep(&node.db).await?;
+    threeds::sweep(node).await?;
     metrics::counter!("tokens_expired_total").increment(removed);
-    idempotency::sweep(&vault.db).await?;
-    security_codes::sweep(&vault.db).await?;
-    client_encryption::sweep(&vault.db).await?;
-    applications::sweep(vault).await?;
-    tenants::sweep(vault, TENANT_LATE).await?;
+    idempotency::sweep(&node.db).await?;
+    security_codes::sweep(&node.db).await?;
+    client_encryption::sweep(&node.db).await?;
+    applications::sweep(node).await?;
+    tenants::delete_due(node).await?;
+    tenants::sweep(node, TENANT_WRITE_GRACE).await?;
     Ok(Some(removed))
 }
 
-async fn examine(vault: &Vault, readiness: &Readiness) {
-    let look = async |connection: &Connection| {
+async fn check_dependencies(node: &Node, readiness: &Readiness) {
+    let check = async |connection: &Connection| {
         let clock_skew = storage::clock_skew(connection).await?;
         let migrations = storage::check(connection).await;
-        Ok(Seen {
+        Ok(DatabaseStatus {
             clock_skew,
             migrations,
         })
     };
-    match vault.db.lend(look).await {
-        Ok(seen) => tell(readiness, seen),
+    match node.db.with_connection(check).await {
+        Ok(status) => report(readiness, status),
         Err(error) => readiness.set("database", Err(error.to_string())),
     }
 }
 
-/// What one look at the database showed.
-struct Seen {
+/// Result of one check of the database.
+struct DatabaseStatus {
     clock_skew: Duration,
     migrations: Result<(), storage::Error>,
 }
 
-fn tell(readiness: &Readiness, seen: Seen) {
-    let Seen {
+fn report(readiness: &Readiness, status: DatabaseStatus) {
+    let DatabaseStatus {
         clock_skew,
         migrations,
-    } = seen;
+    } = status;
     readiness.set("database", Ok(()));
     readiness.set("migrations", migrations.map_err(|error| error.to_string()));
     metrics::gauge!("clock_skew_seconds").set(clock_skew.as_secs_f64());
@@ -259,7 +284,7 @@ fn tell(readiness: &Readiness, seen: Seen) {
     }
     let clock = match clock_skew {
         skew if skew > CLOCK_SKEW_MAX => Err(format!(
-            "this node's clock is {} s off the database's; 60 s is the limit",
+            "this node's clock is {} s off the database's; the limit is 60 s",
             skew.as_secs()
         )),
         _ => Ok(()),

@@ -1,105 +1,43 @@
-//! Cloakroom, the library: every capability of the vault.
+//! The Cloakroom library: all features of the token vault.
 //!
-//! Reading order: [`router`] lists the routes, [`vault`] what a running vault has, [`caller`] who is
-//! asking; then the rooms, from the ones that answer requests down to the ones they stand on.
+//! Reading order: [`router`] lists the routes, [`vault`] the components of a running vault,
+//! [`caller`] the authenticated caller; then the modules, from those that handle requests down to
+//! those they depend on.
 
 pub mod admin;
 pub mod doctor;
-pub mod doors;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod jobs;
+pub mod node;
 pub mod openapi;
+pub mod removed_operations;
+pub mod route_requirements;
 pub mod router;
 pub mod server;
 
-pub mod caller;
-pub mod vault;
-
-pub mod threeds_pages;
-
-pub mod threeds;
-pub mod threeds_browser;
-
-pub mod enrichments;
 pub mod erasures;
 pub mod formulas;
-pub mod reports;
-pub mod threeds_requests;
-pub mod token_documents;
-pub mod token_queries;
-pub mod tokens;
 
-pub(crate) mod token_rows;
+pub use cloakroom_core::{
+    Caller, Vault, access, audit, authentication, caller, deprecations, gates, idempotency, keys,
+    rate_limits, vault, velocity,
+};
+pub use cloakroom_management::{applications, logs, members, sessions, tenants};
+/// What programs that run the service need of the platform.
+pub use cloakroom_platform::{api, config, ids, storage, telemetry};
+/// The 3DS server.
+pub use cloakroom_threeds as threeds;
+pub use cloakroom_tokens::{bins, client_encryption, security_codes, tokens};
+pub use node::Node;
 
-pub mod token_intents;
-
-pub mod bins;
-pub mod card_networks;
-pub mod client_encryption;
-pub mod containers;
-pub mod security_codes;
-pub mod token_attributes;
-pub mod token_types;
-
-pub mod applications;
-pub mod members;
-pub mod sessions;
-pub mod tenants;
-
-pub mod audit;
-pub mod deprecations;
-pub mod velocity;
-
-pub mod access;
-pub mod idempotency;
-pub mod rate_limits;
-
-pub mod convoy;
-pub mod keys;
-pub mod turnstile;
-
-pub mod api;
-mod card_numbers;
-mod clock;
-pub mod config;
-pub mod ids;
-pub mod storage;
-pub mod telemetry;
-
-pub use caller::Caller;
-pub use vault::Vault;
-
-/// Every SQL statement of the vault, for the tests that check them against the schema.
+/// All SQL statements of the vault, for the tests that check them against the schema.
 pub fn statements() -> impl Iterator<Item = storage::Statement> {
-    [
-        keys::STATEMENTS,
-        audit::STATEMENTS,
-        access::STATEMENTS,
-        idempotency::STATEMENTS,
-        rate_limits::STATEMENTS,
-        applications::STATEMENTS,
-        members::STATEMENTS,
-        sessions::STATEMENTS,
-        tenants::STATEMENTS,
-        tenants::REMOVE_STATEMENTS,
-        containers::STATEMENTS,
-        security_codes::STATEMENTS,
-        bins::STATEMENTS,
-        card_networks::STATEMENTS,
-        deprecations::STATEMENTS,
-        client_encryption::STATEMENTS,
-        token_intents::STATEMENTS,
-        token_rows::STATEMENTS,
-        token_rows::WRITE_STATEMENTS,
-        token_rows::SHARED_STATEMENTS,
-        token_rows::EXPIRED_STATEMENTS,
-        token_queries::STATEMENTS,
-        reports::STATEMENTS,
-        threeds::STATEMENTS,
-    ]
-    .into_iter()
-    .flatten()
-    .copied()
+    let platform = storage::STATEMENTS.iter().copied();
+    platform
+        .chain(cloakroom_core::statements())
+        .chain(cloakroom_management::statements())
+        .chain(cloakroom_tokens::statements())
+        .chain(cloakroom_threeds::statements())
 }

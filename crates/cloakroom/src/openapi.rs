@@ -1,33 +1,49 @@
-//! The description of the API, made from the routes themselves, and served beside them.
+//! The OpenAPI document, generated from the routes and served with them.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use axum::Extension;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use cloakroom_core::idempotency;
+use cloakroom_platform::api::SharedBody;
 use http::header::CONTENT_TYPE;
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
-    Content, Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, PathItem, Ref,
-    RefOr, Required, ResponseBuilder, response,
+    Components, Content, Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder,
+    PathItem, Ref, RefOr, Required, ResponseBuilder, response,
 };
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::idempotency;
-use crate::vault::Vault;
-
 const KEY_SCHEME: &str = "api_key";
 
-const ABOUT: &str = "A token vault that you run yourself.\n\nEvery failure is a Problem. A path that \
-    is not listed here answers 404, a method that is not listed for its path 405.";
+const DESCRIPTION: &str = "A self-hosted token vault that implements the Basis Theory API.\n\n\
+    Every error is a Problem. A path that is not listed here returns 404, a method that is not \
+    listed for its path 405.";
 
-/// The description as it is committed and served: pretty JSON with a final newline.
+/// Examples of request bodies, in a file of their own: they are longer than the handlers that they would precede.
+const EXAMPLES: &str = include_str!("../../../docs/api/examples.json");
+
+/// Examples by operation id and name.
+type Examples = BTreeMap<String, BTreeMap<String, BodyExample>>;
+
+#[derive(Deserialize)]
+struct BodyExample {
+    summary: String,
+    value: Value,
+}
+
+/// The document as it is committed and served: pretty-printed JSON with a final newline.
 #[derive(Clone)]
-pub struct DocumentText(Arc<str>);
+pub struct DocumentText(Bytes);
 
 impl DocumentText {
     pub(crate) fn new(document: &OpenApi) -> Self {
@@ -37,94 +53,186 @@ impl DocumentText {
     }
 
     pub fn as_str(&self) -> &str {
-        &self.0
+        str::from_utf8(&self.0).unwrap_or_default()
     }
 }
 
-/// Routes about the service itself. They find the description in an extension.
-pub(crate) fn routes() -> OpenApiRouter<Vault> {
+/// Routes about the service itself. They require a [`DocumentText`] extension.
+pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> OpenApiRouter<S> {
     OpenApiRouter::new()
         .routes(routes!(ping))
         .routes(routes!(describe))
 }
 
-/// Tell that the service answers.
+/// Check that the service is running.
 #[utoipa::path(
-    get,
-    path = "/ping",
-    tag = "Service",
+    get, path = "/ping", tag = "Service",
     responses((status = 200, description = "An empty body.")),
 )]
 async fn ping() {}
 
-/// Describe this API.
+/// Return the OpenAPI document.
 #[utoipa::path(
-    get,
-    path = "/openapi.json",
-    tag = "Service",
+    get, path = "/openapi.json", tag = "Service",
     responses((status = 200, description = "This document.", content_type = "application/json")),
 )]
 async fn describe(Extension(text): Extension<DocumentText>) -> Response {
     let json = [(CONTENT_TYPE, "application/json; charset=utf-8")];
-    (json, text.as_str().to_owned()).into_response()
+    // Without a copy: all responses share the same bytes.
+    (json, Extension(SharedBody), text.0).into_response()
 }
 
-/// Joins what the routes say of themselves, and adds what holds for all of them. Only keyed routes
-/// require a key.
+/// Merges the documents of the routes without a key and of those that require one, and adds what handlers do not
+/// declare themselves.
 pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
     for (path, item) in &mut keyed.paths.paths {
         let writes = [&mut item.put, &mut item.post, &mut item.patch];
         for operation in writes.into_iter().flatten() {
-            if idempotency::counts_at(path) && succeeds(operation) {
-                answer_once(operation);
+            if idempotency::applies_to_path(path) && can_succeed(operation) {
+                add_idempotency(operation);
             }
         }
     }
     for operation in keyed.paths.paths.values_mut().flat_map(operations) {
-        let requirement = SecurityRequirement::new(KEY_SCHEME, Vec::<String>::new());
-        operation.security.get_or_insert_default().push(requirement);
-        let tags = operation.tags.as_deref().unwrap_or_default();
-        if tags.iter().any(|tag| tag == "Deprecated") {
-            operation.deprecated = Some(Deprecated::True);
-        }
-        let responses = &mut operation.responses.responses;
-        let internal = problem("Something went wrong on our side.");
-        responses.insert("500".to_owned(), internal);
-        let busy = problem("The node has too much to do for this tenant (`busy`).");
-        responses.entry("503".to_owned()).or_insert(busy);
+        add_keyed_parts(operation);
     }
     let info = InfoBuilder::new()
         .title("Cloakroom")
         .version(env!("CARGO_PKG_VERSION"))
-        .description(Some(ABOUT))
+        .description(Some(DESCRIPTION))
         .license(Some(LicenseBuilder::new().name("Apache-2.0").build()))
         .build();
     let mut document = OpenApiBuilder::new().info(info).build();
     document.merge(open);
     document.merge(keyed);
+    let mut examples: Examples = serde_json::from_str(EXAMPLES).unwrap_or_default();
     for operation in document.paths.paths.values_mut().flat_map(operations) {
-        complete(operation);
+        add_common_parts(operation);
+        add_examples(operation, &mut examples);
     }
+    add_components(document.components.get_or_insert_default());
+    document
+}
+
+/// Whether an operation has a response of success. Removed operations have none; they change nothing, so idempotency
+/// keys do not apply to them.
+fn can_succeed(operation: &Operation) -> bool {
+    let mut statuses = operation.responses.responses.keys();
+    statuses.any(|status| status.starts_with('2'))
+}
+
+/// Adds the parameter and responses of idempotency keys.
+fn add_idempotency(operation: &mut Operation) {
+    let key = RefOr::Ref(Ref::new("#/components/parameters/IdempotencyKey"));
+    operation.parameters.get_or_insert_default().push(key);
+    let responses = &mut operation.responses.responses;
+    let still_running = "The first request with this idempotency key is still being processed.";
+    match responses.get_mut("409") {
+        Some(RefOr::T(conflict)) => {
+            conflict.description = format!("{} Or: {still_running}", conflict.description)
+        }
+        _ => {
+            responses.insert("409".to_owned(), problem(still_running));
+        }
+    }
+    responses
+        .entry("400".to_owned())
+        .or_insert_with(|| problem("The idempotency key is invalid."));
+    let other_body =
+        "With `idempotency.refuse_other_bodies`: the key was used with a different body.";
+    responses
+        .entry("422".to_owned())
+        .or_insert_with(|| problem(other_body));
+}
+
+/// Adds the API key, the deprecation and the responses that are common to all operations that require a key.
+fn add_keyed_parts(operation: &mut Operation) {
+    let requirement = SecurityRequirement::new(KEY_SCHEME, Vec::<String>::new());
+    operation.security.get_or_insert_default().push(requirement);
+    let tags = operation.tags.as_deref().unwrap_or_default();
+    if tags.iter().any(|tag| tag == "Deprecated") {
+        operation.deprecated = Some(Deprecated::True);
+    }
+    let responses = &mut operation.responses.responses;
+    let internal = problem("Internal server error.");
+    responses.insert("500".to_owned(), internal);
+    let busy = problem("The node is processing too many requests of this tenant (`busy`).");
+    responses.entry("503".to_owned()).or_insert(busy);
+}
+
+/// Adds the parameters, headers and responses that are common to all operations.
+fn add_common_parts(operation: &mut Operation) {
+    let trace = RefOr::Ref(Ref::new("#/components/parameters/TraceId"));
+    operation.parameters.get_or_insert_default().push(trace);
+    // utoipa's attribute cannot mark a body as optional, so its description does.
+    if let Some(RefOr::T(body)) = &mut operation.request_body
+        && let Some(description) = &body.description
+        && description.starts_with("Optional")
+    {
+        body.required = Some(Required::False);
+    }
+    let too_many = problem("A rate limit was exceeded (`rate_limited`).");
+    let responses = &mut operation.responses.responses;
+    responses.insert("429".to_owned(), too_many);
+    for (status, response) in responses {
+        let RefOr::T(response) = response else {
+            continue;
+        };
+        if status.as_str() >= "400" {
+            use_problem_media_type(response);
+        }
+        for header in response.headers.values_mut() {
+            if let RefOr::T(header) = header {
+                mark_required(header);
+            }
+        }
+        let trace = RefOr::Ref(Ref::new("#/components/headers/TraceId"));
+        response.headers.insert("BT-TRACE-ID".to_owned(), trace);
+        if status == "429" || status == "503" {
+            let retry_after = RefOr::Ref(Ref::new("#/components/headers/RetryAfter"));
+            response
+                .headers
+                .insert("Retry-After".to_owned(), retry_after);
+        }
+    }
+}
+
+/// Moves the examples of an operation into the description of its body; a test checks that none remain.
+fn add_examples(operation: &mut Operation, examples: &mut Examples) {
+    let id = operation.operation_id.as_deref().unwrap_or_default();
+    if let Some(RefOr::T(body)) = &mut operation.request_body
+        && let Some(RefOr::T(content)) = body.content.values_mut().next()
+        && let Some(examples) = examples.remove(id)
+    {
+        let examples = examples.into_iter().map(|(name, example)| {
+            let builder = ExampleBuilder::new().summary(example.summary);
+            (name, RefOr::T(builder.value(Some(example.value)).build()))
+        });
+        content.examples = examples.collect();
+    }
+}
+
+/// Adds the security scheme, the parameters and the headers that operations refer to.
+fn add_components(components: &mut Components) {
     let scheme = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("BT-API-KEY")));
-    let components = document.components.get_or_insert_default();
     components.add_security_scheme(KEY_SCHEME, scheme);
     let trace = ParameterBuilder::new()
         .name("BT-TRACE-ID")
         .parameter_in(ParameterIn::Header)
         .description(Some(
-            "Comes back with the answer and stands in the log; one that is longer than 200 \
+            "Returned in the response and written to the log. A value that is longer than 200 \
              characters, or not printable ASCII, is replaced.",
         ))
         .schema(Some(Object::with_type(Type::String)))
         .build();
     let trace = RefOr::T(trace);
     components.parameters.insert("TraceId".to_owned(), trace);
-    let once = ParameterBuilder::new()
+    let idempotency_key = ParameterBuilder::new()
         .name("BT-IDEMPOTENCY-KEY")
         .parameter_in(ParameterIn::Header)
         .description(Some(
-            "With it the request is done once: sent again within 24 hours, it does nothing and gets \
-             the same answer. A failure leaves the key free. 1 to 255 printable ASCII characters.",
+            "A request with this header is executed once: a retry within 24 hours changes nothing and \
+             returns the same response. An error leaves the key unused. 1 to 255 printable ASCII characters.",
         ))
         .schema(Some(
             ObjectBuilder::new()
@@ -133,89 +241,28 @@ pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
                 .pattern(Some("^[ -~]*$")),
         ))
         .build();
-    let once = RefOr::T(once);
+    let idempotency_key = RefOr::T(idempotency_key);
     components
         .parameters
-        .insert("IdempotencyKey".to_owned(), once);
-    let trace = header(Type::String, "The request's own trace id, or a new one.");
+        .insert("IdempotencyKey".to_owned(), idempotency_key);
+    let trace = header(Type::String, "The trace id of the request, or a new one.");
     components.headers.insert("TraceId".to_owned(), trace);
-    let wait = header(Type::Integer, "Seconds to wait before trying again.");
-    components.headers.insert("RetryAfter".to_owned(), wait);
-    document
+    let retry_after = header(Type::Integer, "Seconds to wait before retrying.");
+    components
+        .headers
+        .insert("RetryAfter".to_owned(), retry_after);
 }
 
-/// Removed operations change nothing, so there is nothing to do once.
-fn succeeds(operation: &Operation) -> bool {
-    let statuses = operation.responses.responses.keys();
-    statuses.into_iter().any(|status| status.starts_with('2'))
-}
-
-/// What a request with an idempotency key may be told in addition.
-fn answer_once(operation: &mut Operation) {
-    let key = RefOr::Ref(Ref::new("#/components/parameters/IdempotencyKey"));
-    operation.parameters.get_or_insert_default().push(key);
-    let also = "The first request with this idempotency key still runs.";
-    let responses = &mut operation.responses.responses;
-    match responses.get_mut("409") {
-        Some(RefOr::T(conflict)) => {
-            conflict.description = format!("{} Or: {also}", conflict.description)
-        }
-        _ => {
-            responses.insert("409".to_owned(), problem(also));
-        }
-    }
-    responses
-        .entry("400".to_owned())
-        .or_insert_with(|| problem("The idempotency key is not one."));
-    let other_body = "With `idempotency.refuse_other_bodies`: the key was used with another body.";
-    responses
-        .entry("422".to_owned())
-        .or_insert_with(|| problem(other_body));
-}
-
-/// What every operation takes and answers besides its own.
-fn complete(operation: &mut Operation) {
-    let trace = RefOr::Ref(Ref::new("#/components/parameters/TraceId"));
-    operation.parameters.get_or_insert_default().push(trace);
-    // The annotation of a route has no word for it but this one.
-    if let Some(RefOr::T(body)) = &mut operation.request_body
-        && let Some(said) = &body.description
-        && said.starts_with("Optional")
-    {
-        body.required = Some(Required::False);
-    }
-    let too_many = problem("More requests than a limit allows (`rate_limited`).");
-    let responses = &mut operation.responses.responses;
-    responses.insert("429".to_owned(), too_many);
-    for (status, response) in responses {
-        let RefOr::T(response) = response else {
-            continue;
-        };
-        if status.as_str() >= "400" {
-            answer_with_a_problem(response);
-        }
-        for stated in response.headers.values_mut() {
-            if let RefOr::T(stated) = stated {
-                state_required(stated);
-            }
-        }
-        let trace = RefOr::Ref(Ref::new("#/components/headers/TraceId"));
-        response.headers.insert("BT-TRACE-ID".to_owned(), trace);
-        if status == "429" || status == "503" {
-            let wait = RefOr::Ref(Ref::new("#/components/headers/RetryAfter"));
-            response.headers.insert("Retry-After".to_owned(), wait);
-        }
-    }
-}
-
-/// Routes only say that the body is a Problem; this is how it is sent.
-fn answer_with_a_problem(response: &mut response::Response) {
+/// Changes the media type of an error to that of RFC 9457: from the schema `Problem`, utoipa infers
+/// `application/json`.
+fn use_problem_media_type(response: &mut response::Response) {
     if let Some(content) = response.content.shift_remove("application/json") {
         let media_type = "application/problem+json".to_owned();
         response.content.insert(media_type, content);
     }
 }
 
+/// An error response with the schema `Problem`.
 fn problem(description: &str) -> RefOr<response::Response> {
     let problem = Content::new(Some(Ref::from_schema_name("Problem")));
     let response = ResponseBuilder::new()
@@ -230,16 +277,17 @@ fn header(kind: Type, description: &str) -> RefOr<Header> {
         .schema(Some(Object::with_type(kind)))
         .description(Some(description))
         .build();
-    state_required(&mut header);
+    mark_required(&mut header);
     RefOr::T(header)
 }
 
-/// Every header that is described is always sent. The type has no member for that, but writes out
-/// whatever extensions it has.
-fn state_required(header: &mut Header) {
+/// Marks a header as required: every documented header is always sent. utoipa's type has no such field, but
+/// serializes its extensions.
+fn mark_required(header: &mut Header) {
     header.extensions = Some(Extensions::from_iter([("required", true)]));
 }
 
+/// All operations of a path.
 fn operations(path: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     let methods = [
         &mut path.get,
@@ -249,4 +297,15 @@ fn operations(path: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
         &mut path.patch,
     ];
     methods.into_iter().flatten()
+}
+
+/// Operation ids that have examples but are not in the document.
+#[cfg(test)]
+pub(crate) fn unused_examples(mut document: OpenApi) -> Vec<String> {
+    let mut examples: Examples = serde_json::from_str(EXAMPLES).unwrap_or_default();
+    assert!(!examples.is_empty());
+    for operation in document.paths.paths.values_mut().flat_map(operations) {
+        add_examples(operation, &mut examples);
+    }
+    examples.into_keys().collect()
 }

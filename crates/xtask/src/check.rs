@@ -1,4 +1,5 @@
-//! Everything that a change must pass: each step timed, the first failure ends it.
+//! The pipeline: the checks that every change must pass, and the deep ones, which need a full table, a browser or a
+//! cluster. Stops at the first failure.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -6,16 +7,19 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use cloakroom_devtools::{process, workspace};
 
 use crate::services::Services;
-use crate::{process, workspace};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run only this step; may be given several times
-    #[arg(long, value_name = "STEP")]
+    /// Run the deep checks instead: query plans, growth, conformance, a short benchmark and fault injection
+    #[arg(long)]
+    deep: bool,
+    /// Run only this step, of either part; can be repeated
+    #[arg(long, value_name = "STEP", conflicts_with = "deep")]
     only: Vec<String>,
-    /// Name the steps and run none
+    /// List the steps and run none
     #[arg(long)]
     list: bool,
 }
@@ -31,12 +35,12 @@ enum Tool {
     Cargo,
     /// This program itself, as another process.
     Task,
-    /// cargo-nextest where it is installed, cargo's own runner elsewhere.
+    /// cargo-nextest if it is installed, else `cargo test`.
     Tests,
 }
 
-/// Cheap before dear, and nothing before what it needs.
-static STEPS: [Step; 14] = [
+/// Fast steps first, and every step after those that it depends on.
+static STEPS: [Step; 9] = [
     cargo("format", &["fmt", "--all", "--check"]),
     task("tidy", &["tidy"]),
     task("deny", &["deny"]),
@@ -53,10 +57,7 @@ static STEPS: [Step; 14] = [
         ],
     ),
     cargo("docs", &["doc", "--workspace", "--no-deps", "--locked"]),
-    cargo(
-        "build",
-        &["build", "--workspace", "--all-targets", "--locked"],
-    ),
+    BUILD,
     Step {
         name: "tests",
         tool: Tool::Tests,
@@ -65,6 +66,11 @@ static STEPS: [Step; 14] = [
     },
     cargo("doctests", &["test", "--doc", "--workspace", "--locked"]),
     task("generate", &["generate", "--check"]),
+];
+
+/// Run the programs of the build, which does nothing if it is up to date.
+static DEEP_STEPS: [Step; 6] = [
+    BUILD,
     task("scale", &["scale", "--tokens", "100000"]),
     task("growth", &["scale", "--grow", "0.1,0.3"]),
     Step {
@@ -81,6 +87,11 @@ static STEPS: [Step; 14] = [
     },
     task("faults", &["faults", "--built", "--short"]),
 ];
+
+const BUILD: Step = cargo(
+    "build",
+    &["build", "--workspace", "--all-targets", "--locked"],
+);
 
 const fn cargo(name: &'static str, words: &'static [&'static str]) -> Step {
     Step {
@@ -101,22 +112,22 @@ const fn task(name: &'static str, words: &'static [&'static str]) -> Step {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let steps = choose(&arguments.only)?;
+    let steps = choose(arguments.deep, &arguments.only)?;
     if arguments.list {
         for step in steps {
             println!("{:12} {}", step.name, step.words.join(" "));
         }
         return Ok(());
     }
-    // Asked now: a later build replaces the program's file, and the answer would change.
+    // Read before the steps: a build may replace the file of this program.
     let own_program = std::env::current_exe()?;
     let mut services = None;
     let mut report = Report::default();
     for step in &steps {
-        println!("\n== {}", step.name);
+        println!("\n== {} ({})", step.name, free_disk());
         let started_at = Instant::now();
-        let result = perform(step, &own_program, &mut services);
-        report.took(step.name, started_at.elapsed(), result.is_ok());
+        let result = run_step(step, &own_program, &mut services);
+        report.add(step.name, started_at.elapsed(), result.is_ok());
         if let Err(error) = result {
             drop(services);
             println!("\n{}", report.table(&steps));
@@ -128,22 +139,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn choose(only: &[String]) -> Result<Vec<&'static Step>> {
+/// Names the usual reason why a step fails on one machine only.
+fn free_disk() -> String {
+    nix::sys::statvfs::statvfs(&workspace::root()).map_or_else(
+        |error| format!("free disk unknown: {error}"),
+        |status| {
+            let free = status.blocks_available() * status.fragment_size();
+            format!("{} MB of disk free", free / 1_000_000)
+        },
+    )
+}
+
+fn choose(deep: bool, only: &[String]) -> Result<Vec<&'static Step>> {
+    if only.is_empty() {
+        let steps: &[Step] = if deep { &DEEP_STEPS } else { &STEPS };
+        return Ok(steps.iter().collect());
+    }
+    let all = || STEPS.iter().chain(DEEP_STEPS.iter().skip(1));
     if let Some(unknown) = only
         .iter()
-        .find(|name| !STEPS.iter().any(|step| step.name == **name))
+        .find(|name| !all().any(|step| step.name == **name))
     {
-        let known: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        let known: Vec<_> = all().map(|step| step.name).collect();
         bail!(
-            "no step is called {unknown}; there are {}",
+            "there is no step {unknown}; the steps are {}",
             known.join(", ")
         );
     }
-    let is_chosen = |step: &&Step| only.is_empty() || only.iter().any(|name| name == step.name);
-    Ok(STEPS.iter().filter(is_chosen).collect())
+    let is_chosen = |step: &&Step| only.iter().any(|name| name == step.name);
+    Ok(all().filter(is_chosen).collect())
 }
 
-fn perform(step: &Step, own_program: &PathBuf, services: &mut Option<Services>) -> Result<()> {
+fn run_step(step: &Step, own_program: &PathBuf, services: &mut Option<Services>) -> Result<()> {
     let mut command = match step.tool {
         Tool::Cargo => workspace::cargo(),
         Tool::Task => {
@@ -169,13 +196,13 @@ fn perform(step: &Step, own_program: &PathBuf, services: &mut Option<Services>) 
                 .map(|(name, value)| (name, value)),
         );
     }
-    process::run_well(command)
+    process::run_successfully(command)
 }
 
 fn test_runner() -> Command {
     let mut command = workspace::cargo();
     if workspace::has_program("cargo-nextest") {
-        // Most tests wait for something: a second, a commit, a server that starts.
+        // Most tests wait for time, commits or servers.
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         command.args(["nextest", "run", "--test-threads"]);
         command.arg((2 * cores).to_string());
@@ -191,17 +218,17 @@ struct Report {
 }
 
 impl Report {
-    fn took(&mut self, name: &'static str, time: Duration, is_well: bool) {
-        self.rows.push((name, time, is_well));
+    fn add(&mut self, name: &'static str, time: Duration, is_ok: bool) {
+        self.rows.push((name, time, is_ok));
     }
 
     fn table(&self, steps: &[&Step]) -> String {
         let mut lines = vec![row("step", "seconds", "result")];
-        for &(name, time, is_well) in &self.rows {
+        for &(name, time, is_ok) in &self.rows {
             lines.push(row(
                 name,
                 &seconds(time),
-                if is_well { "ok" } else { "FAILED" },
+                if is_ok { "ok" } else { "FAILED" },
             ));
         }
         lines.extend(
@@ -229,10 +256,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_chosen_by_name_and_kept_in_order() {
+    fn chosen_steps_run_in_pipeline_order() {
         let names = |only: &[&str]| -> Vec<&str> {
             let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
-            choose(&only)
+            choose(false, &only)
                 .unwrap()
                 .iter()
                 .map(|step| step.name)
@@ -240,16 +267,29 @@ mod tests {
         };
 
         assert_eq!(names(&["tests", "tidy"]), ["tidy", "tests"]);
+        assert_eq!(names(&["faults", "tests"]), ["tests", "faults"]);
+        assert_eq!(names(&["build"]), ["build"]);
         assert_eq!(names(&[]).len(), STEPS.len());
-        assert!(choose(&["tidings".to_owned()]).is_err());
+        assert!(choose(false, &["tidings".to_owned()]).is_err());
     }
 
     #[test]
-    fn the_table_tells_what_failed_and_what_was_not_run() {
-        let steps = choose(&[]).unwrap();
+    fn every_step_but_the_build_belongs_to_one_part() {
+        let names = |deep| choose(deep, &[]).unwrap().into_iter().map(|step| step.name);
+
+        let both: Vec<&str> = names(false)
+            .filter(|name| names(true).any(|deep| deep == *name))
+            .collect();
+
+        assert_eq!(both, ["build"]);
+    }
+
+    #[test]
+    fn the_table_lists_failed_and_skipped_steps() {
+        let steps = choose(false, &[]).unwrap();
         let mut report = Report::default();
-        report.took("format", Duration::from_millis(1500), true);
-        report.took("tidy", Duration::from_millis(250), false);
+        report.add("format", Duration::from_millis(1500), true);
+        report.add("tidy", Duration::from_millis(250), false);
 
         let text = report.table(&steps);
 

@@ -1,19 +1,18 @@
-//! Breaking a real cluster: builds the vault and the crate `cloakroom-faults`, and runs the latter.
+//! Fault injection: builds the vault and the crate `cloakroom-faults`, and runs the latter.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::Result;
-
-use crate::{packages, process, workspace};
+use cloakroom_devtools::{packages, process, workspace};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run what `cargo build --workspace --all-targets` has made, instead of building for release
+    /// Run what `cargo build --workspace --all-targets` has built, instead of building for release
     #[arg(long)]
     built: bool,
-    /// What is handed on: names of faults, --short, --list, --writes, --sabotage, --json; --help explains them
+    /// Arguments of cloakroom-faults: names of faults, --short, --list, --writes, --mutation, --json; --help explains them
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -22,9 +21,18 @@ pub(crate) struct Arguments {
     rest: Vec<OsString>,
 }
 
-/// Programs of the cluster, and Debian's packages that have them.
-const NEEDED: [(&str, &str); 8] = [
+/// Exit code of cloakroom-faults if the machine failed: `EX_TEMPFAIL` of sysexits.h.
+const MACHINE_FAILED: u8 = 75;
+
+/// Programs of the cluster, and the Debian packages that contain them.
+const PROGRAMS: [(&str, &str); 10] = [
+    ("/usr/lib/postgresql/15/bin/postgres", "postgresql-15"),
     ("patroni", "patroni"),
+    // Lets Patroni use etcd. Patroni's package only suggests it.
+    (
+        "/usr/lib/python3/dist-packages/etcd/__init__.py",
+        "python3-etcd",
+    ),
     ("etcd", "etcd-server"),
     ("haproxy", "haproxy"),
     ("redis-server", "redis-server"),
@@ -33,12 +41,9 @@ const NEEDED: [(&str, &str); 8] = [
     ("mkfs.ext4", "e2fsprogs"),
     ("setpriv", "util-linux"),
 ];
-const POSTGRES: &str = "/usr/lib/postgresql/15/bin/postgres";
-/// What lets Debian's Patroni speak with etcd; Patroni only suggests it.
-const ETCD_CLIENT: &str = "/usr/lib/python3/dist-packages/etcd/__init__.py";
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
-    install_missing()?;
+    packages::require(&PROGRAMS)?;
     let (vault, faults) = if arguments.built {
         (
             workspace::built("cloakroom")?,
@@ -47,38 +52,53 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     } else {
         build()?
     };
-    let mut faults = Command::new(faults);
-    faults.arg("--binary").arg(vault);
-    faults.arg("--workspace").arg(workspace::root());
-    faults.args(arguments.rest);
-    let status = process::run(faults)?;
-    Ok(ExitCode::from(process::exit_code(status)))
+    let inject = || {
+        let mut command = Command::new(&faults);
+        command.arg("--binary").arg(&vault);
+        command.arg("--workspace").arg(workspace::root());
+        command.args(&arguments.rest);
+        Ok(process::exit_code(process::run(command)?))
+    };
+    Ok(ExitCode::from(retry_once(inject)?))
 }
 
-/// The vault and what breaks it. Together: the features that both need are those of the vault alone, so nothing is
-/// built twice.
+/// Runs again if the machine failed, which says nothing about the vault. A violated invariant is never retried.
+fn retry_once(mut inject: impl FnMut() -> Result<u8>) -> Result<u8> {
+    let code = inject()?;
+    if code != MACHINE_FAILED {
+        return Ok(code);
+    }
+    println!("faults: the machine failed, not an invariant; running once more");
+    inject()
+}
+
+/// Builds the vault and cloakroom-faults together: they need the same features, so no dependency is built twice.
 fn build() -> Result<(PathBuf, PathBuf)> {
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--locked", "--release"]);
     cargo.args(["--package=cloakroom-cli", "--bin=cloakroom"]);
     cargo.args(["--package=cloakroom-faults", "--bin=cloakroom-faults"]);
-    process::run_well(cargo)?;
+    process::run_successfully(cargo)?;
     let folder = workspace::release_folder();
     Ok((folder.join("cloakroom"), folder.join("cloakroom-faults")))
 }
 
-fn install_missing() -> Result<()> {
-    let missing = NEEDED
-        .iter()
-        .filter(|(program, _)| !workspace::has_program(program));
-    let mut missing: Vec<&str> = missing.map(|(_, package)| *package).collect();
-    for (file, package) in [(POSTGRES, "postgresql-15"), (ETCD_CLIENT, "python3-etcd")] {
-        if !std::path::Path::new(file).exists() {
-            missing.push(package);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_repeated_once_and_only_if_the_machine_failed() {
+        for (codes, expected) in [
+            (vec![0], 0),
+            (vec![1], 1),
+            (vec![75, 0], 0),
+            (vec![75, 1], 1),
+            (vec![75, 75], 75),
+        ] {
+            let mut left = codes.iter().copied();
+            let code = retry_once(|| Ok(left.next().unwrap())).unwrap();
+            assert_eq!((code, left.next()), (expected, None), "{codes:?}");
         }
-    }
-    match missing[..] {
-        [] => Ok(()),
-        _ => packages::install(&missing),
     }
 }

@@ -1,17 +1,16 @@
-//! Throws mutated input at every parser of what strangers send, for as long as it is told to.
+//! Fuzzes every parser of client input for a given time.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-
-use crate::{process, workspace};
+use cloakroom_devtools::{process, workspace};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Only this target, a file in fuzz/targets
     target: Option<String>,
-    /// How long each target runs
+    /// Duration per target
     #[arg(long, default_value_t = 60)]
     seconds: u32,
 }
@@ -23,23 +22,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         println!("\n== {target}, {} seconds", arguments.seconds);
         let found = workspace::root().join("fuzz/found").join(&target);
         std::fs::create_dir_all(&found).with_context(|| found.display().to_string())?;
-        process::run_well(fuzz(&target, arguments.seconds, &found))
-            .with_context(|| format!("{target} found something: see fuzz/artifacts/{target}"))?;
+        process::run_successfully(fuzz(&target, arguments.seconds, &found))
+            .with_context(|| format!("{target} failed: see fuzz/artifacts/{target}"))?;
     }
     Ok(())
 }
 
-/// Runs one target. What it finds on the way goes to the first folder, which is not kept; the seeds in
-/// `fuzz/corpus` are only read.
+/// Runs one target. New inputs go to the first folder, which is not committed. The seeds in `fuzz/corpus` are read only.
 fn fuzz(target: &str, seconds: u32, found: &Path) -> Command {
     let mut command = Command::new("cargo");
     command.current_dir(workspace::root().join("fuzz"));
     command.args(["fuzz", "run", "--fuzz-dir", "."]);
-    // Sanitizers look for what safe code cannot do, and need another compiler than the workspace's.
+    // Sanitizers find memory errors, which safe code does not have, and need a nightly compiler.
     command.args(["--sanitizer", "none", target]);
     command.arg(found).arg(format!("corpus/{target}"));
     command.args(["--", &format!("-max_total_time={seconds}")]);
-    // A request that takes longer than this, or holds more than this, is a finding too.
+    // Exceeding these limits is a finding.
     command.args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"]);
     command
 }
@@ -58,7 +56,10 @@ fn choose(only: Option<&str>) -> Result<Vec<String>> {
     match only {
         None => Ok(known),
         Some(only) if known.iter().any(|name| name == only) => Ok(vec![only.to_owned()]),
-        Some(only) => bail!("no target is called {only}; there are {}", known.join(", ")),
+        Some(only) => bail!(
+            "there is no target {only}; the targets are {}",
+            known.join(", ")
+        ),
     }
 }
 
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_is_chosen_by_its_name() {
+    fn targets_are_chosen_by_name() {
         assert_eq!(choose(Some("heads")).unwrap(), ["heads"]);
         assert!(choose(None).unwrap().len() > 10);
         assert!(

@@ -1,14 +1,11 @@
-//! Developer tasks: `cargo xtask <command>`; `cargo xtask check` is all of them in order.
+//! Developer tasks: `cargo xtask <command>`. `cargo xtask check` runs the pipeline.
 #![expect(
     clippy::print_stdout,
-    reason = "telling the developer what happens is its job"
+    reason = "a command-line tool prints its progress"
 )]
-#![expect(
-    clippy::print_stderr,
-    reason = "telling the developer what failed is its job"
-)]
+#![expect(clippy::print_stderr, reason = "a command-line tool prints its errors")]
 
-mod bench;
+mod benchmarks;
 mod check;
 mod conformance;
 mod deny;
@@ -17,14 +14,8 @@ mod engines;
 mod faults;
 mod fuzz;
 mod generate;
-mod haproxy;
-mod packages;
-mod plot;
-mod process;
-mod scale;
 mod services;
 mod tidy;
-mod workspace;
 
 use std::process::ExitCode;
 
@@ -32,7 +23,7 @@ use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(
-    name = "cargo xtask",
+    bin_name = "cargo xtask",
     about = "Developer tasks of Cloakroom",
     max_term_width = 100
 )]
@@ -43,30 +34,32 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run everything that a change must pass, in order
+    /// Run the checks that every change must pass, in order, or the deep ones
     Check(check::Arguments),
     /// Start and stop a private PostgreSQL and Redis
     #[command(subcommand)]
     Services(services::Command),
-    /// Check layout, dependencies between rooms, sizes and names of the sources
+    /// Check layout, cycles between modules, sizes and names of source files
     Tidy,
-    /// Check licences, sources, banned and duplicate crates against deny.toml
-    Deny,
-    /// Write the files that are generated from the code
+    /// Check licenses, sources, banned and duplicate crates against deny.toml
+    Deny(deny::Arguments),
+    /// Write the files that are generated from code and tests
     Generate(generate::Arguments),
-    /// Run the clients that the service must stay compatible with
+    /// Run the official clients and other conformance suites
     Conformance(conformance::Arguments),
-    /// Measure the service against the bare engine
-    Bench(bench::Arguments),
-    /// Build the program that ships, by what it was seen to do under load
+    /// Measure a node over HTTP against PostgreSQL alone
+    #[command(disable_help_flag = true)]
+    Bench(benchmarks::Arguments),
+    /// Build the release binary with profile-guided optimization (PGO)
     Dist(dist::Arguments),
-    /// Break a real cluster while clients ask, and count what was acknowledged and lost
+    /// Inject faults into a cluster under load, and count lost writes that were acknowledged
     #[command(disable_help_flag = true)]
     Faults(faults::Arguments),
-    /// Throw mutated input at every parser; needs nightly and cargo-fuzz
+    /// Fuzz every parser of client input; needs nightly and cargo-fuzz
     Fuzz(fuzz::Arguments),
-    /// Check how the statements that find tokens behave in a full table
-    Scale(scale::Arguments),
+    /// Check query plans and page costs in a full table, or measure costs as the table grows
+    #[command(disable_help_flag = true)]
+    Scale(benchmarks::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -75,14 +68,14 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Services(command) => services::run(command),
         Command::Tidy => tidy::run().map(|()| ExitCode::SUCCESS),
-        Command::Deny => deny::run().map(|()| ExitCode::SUCCESS),
+        Command::Deny(arguments) => deny::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Generate(arguments) => generate::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Conformance(arguments) => conformance::run(arguments).map(|()| ExitCode::SUCCESS),
-        Command::Bench(arguments) => bench::run(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Bench(arguments) => benchmarks::run("bench", arguments),
         Command::Dist(arguments) => dist::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Faults(arguments) => faults::run(arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments).map(|()| ExitCode::SUCCESS),
-        Command::Scale(arguments) => scale::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Scale(arguments) => benchmarks::run("scale", arguments),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -1,4 +1,4 @@
-//! A private PostgreSQL and Redis: for one command, or until they are told to stop.
+//! A private PostgreSQL and Redis, for one command or until `services down`.
 
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,10 +8,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
+use cloakroom_devtools::{process, servers, workspace};
 use cloakroom_scratch::{Error, Place, Postgres, PostgresOptions, Redis, RedisOptions};
 use nix::unistd::Uid;
-
-use crate::{packages, process, workspace};
 
 const DATABASE_URL: &str = "CLOAKROOM_TEST_DATABASE_URL";
 const DATABASE_LOG: &str = "CLOAKROOM_TEST_DATABASE_LOG";
@@ -21,11 +20,11 @@ const ENVIRONMENT_FILE: &str = "environment";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Start both and leave them running; prints the variables that tests look for
+    /// Start both and leave them running; prints the environment variables of the tests
     Up,
-    /// Stop what `up` left running and delete its data
+    /// Stop the servers that `up` started and delete their data
     Down,
-    /// Start both, run a command that finds them in its environment, stop them
+    /// Start both, run a command with their addresses in its environment, and stop them
     Run {
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
@@ -40,20 +39,20 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
     }
 }
 
-/// Both servers, or the ones that the environment already names.
+/// Both servers, or those that the environment specifies.
 pub(crate) struct Services {
     _owned: Option<(Postgres, Redis)>,
     variables: Vec<(&'static str, String)>,
 }
 
 impl Services {
-    /// Starts servers that go away with this value, unless the environment names some.
+    /// Starts servers that stop when dropped, unless the environment specifies some.
     pub(crate) fn start() -> Result<Self> {
         if [DATABASE_URL, REDIS_URL]
             .iter()
             .all(|name| std::env::var_os(name).is_some())
         {
-            println!("services: using the servers that {DATABASE_URL} and {REDIS_URL} name");
+            println!("services: using the servers in {DATABASE_URL} and {REDIS_URL}");
             return Ok(Self {
                 _owned: None,
                 variables: Vec::new(),
@@ -68,7 +67,7 @@ impl Services {
         })
     }
 
-    /// What a command needs in its environment to find the servers.
+    /// The environment variables with the addresses of the servers.
     pub(crate) fn variables(&self) -> &[(&'static str, String)] {
         &self.variables
     }
@@ -92,7 +91,7 @@ fn run_command(words: &[OsString]) -> Result<ExitCode> {
 fn up(folder: &Path) -> Result<()> {
     let environment_file = folder.join(ENVIRONMENT_FILE);
     make_folder(folder)?;
-    let postgres = match start_postgres(Place::Kept(folder.join("postgres"))) {
+    let postgres = match start_postgres(Place::Persistent(folder.join("postgres"))) {
         Ok(postgres) => postgres,
         Err(error) if is_running(&error) && environment_file.exists() => {
             print!("{}", std::fs::read_to_string(environment_file)?);
@@ -100,7 +99,7 @@ fn up(folder: &Path) -> Result<()> {
         }
         Err(error) => return Err(error),
     };
-    let redis = start_redis(Place::Kept(folder.join("redis")))?;
+    let redis = start_redis(Place::Persistent(folder.join("redis")))?;
     let exports: String = variables(&postgres, &redis)
         .iter()
         .map(|(name, value)| format!("export {name}='{value}'\n"))
@@ -124,40 +123,26 @@ fn down(folder: &Path) -> Result<()> {
     }
     match (postgres_stopped, redis_stopped) {
         (false, false) => println!("services: nothing was running"),
-        _ => println!("services: stopped, and their data deleted"),
+        _ => println!("services: stopped, data deleted"),
     }
     Ok(())
 }
 
 fn start_postgres(place: Place) -> Result<Postgres> {
-    let options = PostgresOptions {
+    servers::start_postgres(PostgresOptions {
         place,
-        // Nobody pulls its plug: whoever needs a disk that keeps its word starts a server of their own. Each test
-        // leaves a database to drop, and each drop would wait for the disk.
+        // Tests that need durability start a server of their own. Each test leaves a database to drop, and each drop
+        // would wait for the disk.
         settings: vec![("fsync".to_owned(), "off".to_owned())],
         ..PostgresOptions::default()
-    };
-    match Postgres::start(options.clone()) {
-        Err(Error::PostgresMissing | Error::UserMissing) => {
-            packages::install(&["postgresql-15"])?;
-            Ok(Postgres::start(options)?)
-        }
-        started => Ok(started?),
-    }
+    })
 }
 
 fn start_redis(place: Place) -> Result<Redis> {
-    let options = RedisOptions {
+    servers::start_redis(RedisOptions {
         place,
         ..RedisOptions::default()
-    };
-    match Redis::start(options.clone()) {
-        Err(Error::RedisMissing) => {
-            packages::install(&["redis-server"])?;
-            Ok(Redis::start(options)?)
-        }
-        started => Ok(started?),
-    }
+    })
 }
 
 fn variables(postgres: &Postgres, redis: &Redis) -> Vec<(&'static str, String)> {
@@ -176,9 +161,9 @@ fn folder() -> PathBuf {
     std::env::temp_dir().join(format!("cloakroom-services-{:016x}", hasher.finish()))
 }
 
-/// Makes the folder, or makes sure that it is ours: its name can be guessed by others.
+/// Creates the folder, or verifies its owner: other users can guess its name.
 fn make_folder(folder: &Path) -> Result<()> {
-    // The user `postgres` has to pass through it.
+    // The user `postgres` needs access to subfolders.
     match std::fs::DirBuilder::new().mode(0o755).create(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
             return Err(error).with_context(|| folder.display().to_string());
@@ -187,7 +172,7 @@ fn make_folder(folder: &Path) -> Result<()> {
     }
     let found = std::fs::symlink_metadata(folder)?;
     if !found.is_dir() || found.uid() != Uid::effective().as_raw() {
-        bail!("{} belongs to somebody else", folder.display());
+        bail!("{} belongs to another user", folder.display());
     }
     Ok(())
 }

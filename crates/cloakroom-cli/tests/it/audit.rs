@@ -1,4 +1,4 @@
-//! The record of what was done, when nodes die and rows are meddled with.
+//! The audit log when nodes are killed and rows are tampered with.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Deployment, Node, ask, runtime};
+use crate::support::{Deployment, Node, query, runtime};
 
 const READERS: usize = 8;
-/// Revealed answers before a node is killed.
-const ENOUGH: usize = 100;
+/// Revealing responses before a node is killed.
+const RESPONSES_MIN: usize = 100;
 
-/// Reads one token again and again from several connections, and remembers the trace id of every
-/// revealed answer; the node is killed meanwhile.
+/// Reads one token repeatedly over several connections, and collects the trace id of every revealing response. Kills
+/// the node meanwhile.
 fn read_until_killed(node: &Node, key: &str, round: usize) -> BTreeSet<String> {
     let revealed = Arc::new(Mutex::new(BTreeSet::new()));
     runtime().block_on(async {
@@ -42,9 +42,9 @@ fn read_until_killed(node: &Node, key: &str, round: usize) -> BTreeSet<String> {
                 for number in 0.. {
                     let trace = format!("round {round} reader {reader} read {number}");
                     let request = client.get(&url).header("bt-api-key", &key);
-                    let answer = request.header("bt-trace-id", &trace).send().await;
-                    let Ok(answer) = answer else { return };
-                    let Ok(text) = answer.text().await else {
+                    let response = request.header("bt-trace-id", &trace).send().await;
+                    let Ok(response) = response else { return };
+                    let Ok(text) = response.text().await else {
                         return;
                     };
                     assert!(text.contains(r#""data":"secret""#), "{text}");
@@ -52,9 +52,9 @@ fn read_until_killed(node: &Node, key: &str, round: usize) -> BTreeSet<String> {
                 }
             });
         }
-        // In full swing, whatever else the machine does.
+        // Waits for load, however busy the machine is.
         let deadline = Instant::now() + Duration::from_secs(30);
-        while revealed.lock().unwrap().len() < ENOUGH {
+        while revealed.lock().unwrap().len() < RESPONSES_MIN {
             assert!(Instant::now() < deadline, "nothing is revealed");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -64,9 +64,9 @@ fn read_until_killed(node: &Node, key: &str, round: usize) -> BTreeSet<String> {
     Arc::try_unwrap(revealed).unwrap().into_inner().unwrap()
 }
 
-/// I20, and the other side of I21: a killed node looks like nothing but a killed node.
+/// I20, and the converse of I21: a killed node is not reported as tampering.
 #[test]
-fn whatever_was_revealed_is_recorded_even_if_the_node_dies() {
+fn every_revealing_response_is_logged_even_if_the_node_is_killed() {
     let (deployment, keys) = Deployment::with_keys(&["/ reveal token:create,token:read"]);
     let mut revealed = BTreeSet::new();
     for round in 0..3 {
@@ -75,15 +75,15 @@ fn whatever_was_revealed_is_recorded_even_if_the_node_dies() {
     }
 
     let sql = "select trace_id from log where operation = 2 and outcome = 4";
-    let recorded: BTreeSet<String> = ask(&deployment.postgres, sql).into_iter().collect();
+    let logged: BTreeSet<String> = query(&deployment.postgres, sql).into_iter().collect();
 
     println!(
-        "{} revealed, {} recorded, 3 kills",
+        "{} revealed, {} logged, 3 kills",
         revealed.len(),
-        recorded.len()
+        logged.len()
     );
-    assert!(revealed.len() >= 3 * ENOUGH, "{}", revealed.len());
-    let missing: Vec<&String> = revealed.difference(&recorded).collect();
+    assert!(revealed.len() >= 3 * RESPONSES_MIN, "{}", revealed.len());
+    let missing: Vec<&String> = revealed.difference(&logged).collect();
     assert!(
         missing.is_empty(),
         "{} of {}: {missing:?}",
@@ -95,18 +95,18 @@ fn whatever_was_revealed_is_recorded_even_if_the_node_dies() {
 }
 
 #[test]
-fn an_examination_says_what_was_done_to_the_record() {
+fn verification_reports_tampering() {
     let (deployment, _) = Deployment::with_keys(&["/ reveal token:create", "/ mask token:read"]);
     let anchor = deployment.path("anchor.json").display().to_string();
 
-    let fine = deployment.run(&["audit", "verify", "--remember", &anchor]);
-    assert!(fine.success, "{}", fine.stderr);
+    let untouched = deployment.run(&["audit", "verify", "--remember", &anchor]);
+    assert!(untouched.success, "{}", untouched.stderr);
     assert!(
-        fine.stdout.contains("nothing was changed"),
+        untouched.stdout.contains("no entry was modified"),
         "{}",
-        fine.stdout
+        untouched.stdout
     );
-    assert!(fine.stdout.contains("--since"), "{}", fine.stdout);
+    assert!(untouched.stdout.contains("--since"), "{}", untouched.stdout);
     let since = deployment.run(&["audit", "verify", "--since", &anchor]);
     assert!(
         since.success && !since.stdout.contains("--since"),
@@ -114,29 +114,29 @@ fn an_examination_says_what_was_done_to_the_record() {
         since.stdout
     );
 
-    ask(
+    query(
         &deployment.postgres,
         "update log set entity_id = 'x' where seq = 1",
     );
     let changed = deployment.run(&["audit", "verify"]);
     assert!(!changed.success);
-    let told = "record 1 does not follow from record 0";
-    assert!(changed.stdout.contains(told), "{}", changed.stdout);
+    let finding = "record 1 does not follow from record 0";
+    assert!(changed.stdout.contains(finding), "{}", changed.stdout);
     assert!(
-        changed.stdout.contains("someone has changed the record"),
+        changed.stdout.contains("the audit log was tampered with"),
         "{}",
         changed.stdout
     );
 
-    ask(
+    query(
         &deployment.postgres,
         "delete from log; delete from log_chain",
     );
-    let gone = deployment.run(&["audit", "verify"]);
+    let emptied = deployment.run(&["audit", "verify"]);
     assert!(
-        gone.success,
-        "nothing is left that could tell: {}",
-        gone.stdout
+        emptied.success,
+        "an empty log has no findings: {}",
+        emptied.stdout
     );
     let since = deployment.run(&["audit", "verify", "--since", &anchor]);
     assert!(!since.success);
@@ -146,10 +146,12 @@ fn an_examination_says_what_was_done_to_the_record() {
         since.stdout
     );
     let no_anchor = deployment.path("cloakroom.toml").display().to_string();
-    let refused = deployment.run(&["audit", "verify", "--since", &no_anchor]);
+    let rejected = deployment.run(&["audit", "verify", "--since", &no_anchor]);
     assert!(
-        refused.stderr.contains("was not written by --remember"),
+        rejected
+            .stderr
+            .contains("is not an anchor file of --remember"),
         "{}",
-        refused.stderr
+        rejected.stderr
     );
 }

@@ -1,4 +1,4 @@
-//! BIN tables by command: what operators type, and what a running node then shows.
+//! `cloakroom bins`: output of the command, and card details on a running node.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Deployment, outcome};
 
-/// The example of the documentation, so that it keeps working.
+/// The example in the documentation, so that it keeps working.
 fn documented_example() -> String {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operate/bins.md");
     let text = std::fs::read_to_string(page).unwrap();
@@ -15,7 +15,7 @@ fn documented_example() -> String {
 }
 
 #[test]
-fn the_documented_example_changes_what_a_running_node_shows() {
+fn the_documented_example_changes_card_details_on_a_running_node() {
     let rule = "/ reveal token:create,token:read";
     let (deployment, keys) = Deployment::with_keys(&[rule]);
     let file = deployment.path("bins.csv");
@@ -24,33 +24,37 @@ fn the_documented_example_changes_what_a_running_node_shows() {
     let node = deployment.serve();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let client = reqwest::Client::new();
-    let ask = || -> Value {
+    let card_details = || -> Value {
         let request = client
             .post(format!("{}/tokens", node.base_url))
             .header("bt-api-key", &keys[0])
             .json(&json!({"type": "card", "data": {"number": "4970101111111112"}}));
-        let answer = async { request.send().await.unwrap().json::<Value>().await.unwrap() };
-        runtime.block_on(answer)["card"].clone()
+        let response = async { request.send().await.unwrap().json::<Value>().await.unwrap() };
+        runtime.block_on(response)["card"].clone()
     };
 
-    let nothing = deployment.must(&["bins", "status"]);
-    let before = ask();
-    let imported = deployment.must(&["bins", "import", &file]);
+    let no_table = deployment.run_ok(&["bins", "status"]);
+    let before = card_details();
+    let imported = deployment.run_ok(&["bins", "import", &file]);
     let since = Instant::now();
-    while ask()["funding"] != "debit" {
-        assert!(since.elapsed() < Duration::from_secs(10), "{}", ask());
+    while card_details()["funding"] != "debit" {
+        assert!(
+            since.elapsed() < Duration::from_secs(10),
+            "{}",
+            card_details()
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
-    let status = deployment.must(&["bins", "status"]);
-    let show = |arguments: &[&str]| deployment.must(&[&["bins", "show"], arguments].concat());
+    let status = deployment.run_ok(&["bins", "status"]);
+    let show = |arguments: &[&str]| deployment.run_ok(&[&["bins", "show"], arguments].concat());
 
-    assert!(nothing.contains("no table was imported"), "{nothing}");
+    assert!(no_table.contains("no table was imported"), "{no_table}");
     assert_eq!(before["funding"], Value::Null);
     assert!(
         imported.contains("rows of bins.csv as version 1"),
         "{imported}"
     );
-    assert_eq!(ask()["additional"][0]["brand"], "cartes-bancaires");
+    assert_eq!(card_details()["additional"][0]["brand"], "cartes-bancaires");
     for line in [
         "version      1\n",
         "rows         4\n",
@@ -75,7 +79,7 @@ fn the_documented_example_changes_what_a_running_node_shows() {
 }
 
 #[test]
-fn a_refused_file_is_explained_and_changes_nothing() {
+fn an_invalid_file_is_explained_and_changes_nothing() {
     let (deployment, _) = Deployment::with_keys(&[]);
     let import = |name: &str, text: &str, more: &[&str]| {
         let file = deployment.path(name);
@@ -111,6 +115,6 @@ fn a_refused_file_is_explained_and_changes_nothing() {
         assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
         assert!(!outcome.stderr.contains("wealth"), "{}", outcome.stderr);
     }
-    let status = deployment.must(&["bins", "status"]);
+    let status = deployment.run_ok(&["bins", "status"]);
     assert!(status.contains("good.txt"), "{status}");
 }

@@ -1,28 +1,28 @@
-//! A thousand marked card numbers go through the vault; none may be found outside of it.
+//! Sends a thousand canary card numbers through the vault; none may appear in clear outside of it.
 //!
-//! All of them share their first twelve digits, so one search per encoding finds any of them. The
-//! last part of the test plants the mark on purpose and demands that every search finds it.
+//! All of them share their first twelve digits, so one search per encoding finds any of them. The last part of the
+//! test plants a canary on purpose, to verify that every search detects it.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use memchr::memmem::Finder;
 use serde_json::{Value, json};
 
+use crate::collector::start_collector;
 use crate::support::{Deployment, Node, each_file};
 
-pub(super) const MARK: &str = "499273987160";
+pub(super) const CANARY_PREFIX: &str = "499273987160";
 const CANARIES: u32 = 1_000;
 
-/// The mark in one encoding.
-pub(super) struct Trace {
+/// The canary prefix in one encoding.
+pub(super) struct Pattern {
     pub(super) encoding: &'static str,
     pub(super) finder: Finder<'static>,
 }
 
-/// A place where a trace was found.
+/// A place where a canary was found.
 #[derive(Debug)]
 struct Hit {
     place: String,
@@ -30,7 +30,7 @@ struct Hit {
 }
 
 #[test]
-fn a_thousand_cards_leave_no_trace_in_clear() {
+fn a_thousand_cards_leave_no_plaintext() {
     let (deployment, keys) = Deployment::with_keys(&[
         "/ mask token:create,token:read",
         "/ reveal token:read,token:delete",
@@ -39,14 +39,14 @@ fn a_thousand_cards_leave_no_trace_in_clear() {
         .enable_all()
         .build()
         .unwrap();
-    let traces = collect_traces();
+    let collector = start_collector();
     deployment.configure(&format!(
         "[log]\nlevel = \"trace\"\n[telemetry]\notlp_endpoint = \"http://{}/v1/traces\"\n",
-        traces.address
+        collector.address
     ));
     let node = deployment.serve();
 
-    runtime.block_on(carry_canaries(&node, &keys, CANARIES));
+    runtime.block_on(send_canaries(&node, &keys, CANARIES));
     let metrics = runtime.block_on(async {
         let url = format!("{}/metrics", node.admin_url);
         reqwest::get(url).await.unwrap().text().await.unwrap()
@@ -55,28 +55,31 @@ fn a_thousand_cards_leave_no_trace_in_clear() {
     let mut node = node;
     assert!(node.process.wait().unwrap().success());
 
-    let exported = traces.received.lock().unwrap().clone();
+    let exported = collector.received.lock().unwrap().clone();
     assert!(
         exported.len() > 10_000,
         "traces were exported: {} bytes",
         exported.len()
     );
-    let before = Media::read(&deployment, &node, &metrics, &exported);
+    let before = Artifacts::read(&deployment, &node, &metrics, &exported);
     println!("searched: {}", before.describe());
     let hits = before.search();
     assert!(hits.is_empty(), "{hits:?}");
 
-    // The same searches, on the same kinds of media, must find what was planted there.
+    // The same searches must detect a planted canary in each kind of artifact.
     plant(&deployment, &node);
-    let planted = Media::read(&deployment, &node, &metrics, &exported).search();
+    let planted = Artifacts::read(&deployment, &node, &metrics, &exported).search();
     for place in ["dump", "wal", "data", "server log", "node log"] {
         let found = planted.iter().any(|hit| hit.place.starts_with(place));
-        assert!(found, "the search is blind for the {place}: {planted:?}");
+        assert!(
+            found,
+            "the search does not detect a canary in the {place}: {planted:?}"
+        );
     }
 }
 
 #[test]
-fn everyencoding_is_recognized() {
+fn every_encoding_is_detected() {
     let number = canary(7);
     let wide: Vec<u8> = number.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let cases: Vec<(&str, Vec<u8>)> = vec![
@@ -111,20 +114,20 @@ fn everyencoding_is_recognized() {
     for (encoding, bytes) in cases {
         let mut hits = Vec::new();
         let surrounded = [b"\x00some", &bytes[..], b"thing\xff"].concat();
-        look(&all_traces(), "case", &surrounded, &mut hits);
+        scan(&all_patterns(), "case", &surrounded, &mut hits);
         assert!(
             hits.iter().any(|hit| hit.encoding == encoding),
             "{encoding}: {hits:?}"
         );
     }
     let mut hits = Vec::new();
-    look(&all_traces(), "case", b"4242424242424242", &mut hits);
+    scan(&all_patterns(), "case", b"4242424242424242", &mut hits);
     assert!(hits.is_empty());
 }
 
-/// The n-th marked card number, with its check digit.
+/// The n-th canary card number, with its check digit.
 pub(super) fn canary(n: u32) -> String {
-    let body = format!("{MARK}{n:03}");
+    let body = format!("{CANARY_PREFIX}{n:03}");
     let sum: u32 = body
         .bytes()
         .rev()
@@ -141,8 +144,8 @@ pub(super) fn canary(n: u32) -> String {
     format!("{body}{}", (10 - sum % 10) % 10)
 }
 
-/// Every way in: created, read both ways, deleted, refused, and put where it does not belong.
-pub(super) async fn carry_canaries(node: &Node, keys: &[String], count: u32) {
+/// Sends canaries in every way: create, masked and revealed read, delete, rejected bodies, and misplaced values.
+pub(super) async fn send_canaries(node: &Node, keys: &[String], count: u32) {
     let client = reqwest::Client::new();
     let (masking, revealing) = (&keys[0], &keys[1]);
     let url = |path: &str| format!("{}{path}", node.base_url);
@@ -171,16 +174,16 @@ pub(super) async fn carry_canaries(node: &Node, keys: &[String], count: u32) {
             assert_eq!(text.contains(&number), key == revealing, "{text}");
         }
         if n % 10 == 0 {
-            let gone = client
+            let deleted = client
                 .delete(url(&path))
                 .header("bt-api-key", revealing)
                 .send()
                 .await;
-            assert_eq!(gone.unwrap().status(), 204);
+            assert_eq!(deleted.unwrap().status(), 204);
         }
-        let wrong = mistakes(&number, n);
+        let wrong = invalid_body(&number, n);
         assert_eq!(post(wrong.clone()).await.status(), 400, "{wrong}");
-        // Where no card number belongs: path, query, and headers.
+        // Card numbers in the path, the query and the headers.
         let stray = client
             .get(url(&format!("/tokens/{number}?number={number}")))
             .header("bt-api-key", revealing)
@@ -192,19 +195,19 @@ pub(super) async fn carry_canaries(node: &Node, keys: &[String], count: u32) {
             .unwrap();
         assert_eq!(stray.status(), 404);
         let trace_id = stray.headers()["bt-trace-id"].to_str().unwrap().to_owned();
-        assert!(!trace_id.contains(MARK), "{trace_id}");
-        assert!(!stray.text().await.unwrap().contains(MARK));
-        let refused = client
+        assert!(!trace_id.contains(CANARY_PREFIX), "{trace_id}");
+        assert!(!stray.text().await.unwrap().contains(CANARY_PREFIX));
+        let rejected = client
             .get(url("/tokens/x"))
             .header("bt-api-key", &number)
             .send()
             .await;
-        assert_eq!(refused.unwrap().status(), 401);
+        assert_eq!(rejected.unwrap().status(), 401);
     }
 }
 
-/// A body that is refused, each in its own way.
-fn mistakes(number: &str, n: u32) -> String {
+/// A body that is rejected, each for another reason.
+fn invalid_body(number: &str, n: u32) -> String {
     match n % 9 {
         0 => json!({"type": "card", "data": {"number": format!("{number}-")}}).to_string(),
         1 => json!({"type": "token", "data": 1, "metadata": {"pan": number}}).to_string(),
@@ -219,10 +222,10 @@ fn mistakes(number: &str, n: u32) -> String {
     }
 }
 
-/// Everything that outlives a request, by name.
-struct Media(Vec<(String, Vec<u8>)>);
+/// All persistent or exported data, by name.
+struct Artifacts(Vec<(String, Vec<u8>)>);
 
-impl Media {
+impl Artifacts {
     fn read(deployment: &Deployment, node: &Node, metrics: &str, traces: &[u8]) -> Self {
         let url = deployment.postgres.url();
         let dump = std::process::Command::new("pg_dump")
@@ -230,12 +233,12 @@ impl Media {
             .output()
             .unwrap();
         assert!(dump.status.success());
-        // Flushed, so that the heap files hold what the buffers held.
+        // A checkpoint writes the buffers to the heap files.
         let flush = std::process::Command::new("psql")
             .args([&url, "-qc", "checkpoint"])
             .status();
         assert!(flush.unwrap().success());
-        let mut media = vec![
+        let mut artifacts = vec![
             ("dump".to_owned(), dump.stdout),
             (
                 "server log".to_owned(),
@@ -253,17 +256,17 @@ impl Media {
                 } else {
                     "data"
                 };
-                media.push((format!("{kind} {}", path.display()), bytes.to_vec()));
+                artifacts.push((format!("{kind} {}", path.display()), bytes.to_vec()));
             },
         );
-        Self(media)
+        Self(artifacts)
     }
 
     fn search(&self) -> Vec<Hit> {
-        let traces = all_traces();
+        let patterns = all_patterns();
         let mut hits = Vec::new();
         for (place, bytes) in &self.0 {
-            look(&traces, place, bytes, &mut hits);
+            scan(&patterns, place, bytes, &mut hits);
         }
         hits
     }
@@ -287,47 +290,56 @@ impl Media {
     }
 }
 
-fn look(traces: &[Trace], place: &str, bytes: &[u8], hits: &mut Vec<Hit>) {
-    for trace in traces {
-        if trace.finder.find(bytes).is_some() {
+fn scan(patterns: &[Pattern], place: &str, bytes: &[u8], hits: &mut Vec<Hit>) {
+    for pattern in patterns {
+        if pattern.finder.find(bytes).is_some() {
             hits.push(Hit {
                 place: place.to_owned(),
-                encoding: trace.encoding,
+                encoding: pattern.encoding,
             });
         }
     }
 }
 
-pub(super) fn all_traces() -> Vec<Trace> {
-    let trace = |encoding, bytes: &[u8]| Trace {
+pub(super) fn all_patterns() -> Vec<Pattern> {
+    let pattern = |encoding, bytes: &[u8]| Pattern {
         encoding,
         finder: Finder::new(bytes).into_owned(),
     };
-    let wide: Vec<u8> = MARK.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let percent: String = MARK.bytes().map(|byte| format!("%{byte:02X}")).collect();
-    let mut traces = vec![
-        trace("plain", MARK.as_bytes()),
-        trace("hex", hex::encode(MARK).as_bytes()),
-        trace("upper-case hex", hex::encode_upper(MARK).as_bytes()),
-        trace("utf-16", &wide),
-        trace("packed decimal", &hex::decode(MARK).unwrap()),
-        trace("percent", percent.as_bytes()),
+    let wide: Vec<u8> = CANARY_PREFIX
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let percent: String = CANARY_PREFIX
+        .bytes()
+        .map(|byte| format!("%{byte:02X}"))
+        .collect();
+    let mut patterns = vec![
+        pattern("plain", CANARY_PREFIX.as_bytes()),
+        pattern("hex", hex::encode(CANARY_PREFIX).as_bytes()),
+        pattern(
+            "upper-case hex",
+            hex::encode_upper(CANARY_PREFIX).as_bytes(),
+        ),
+        pattern("utf-16", &wide),
+        pattern("packed decimal", &hex::decode(CANARY_PREFIX).unwrap()),
+        pattern("percent", percent.as_bytes()),
     ];
-    // Base64 depends on where in a group of three the mark starts; only whole groups are certain.
+    // Base64 depends on the offset of the prefix in a group of three bytes; only complete groups are constant.
     for offset in 0..3 {
-        let shifted = format!("{}{MARK}", "\0".repeat(offset));
+        let shifted = format!("{}{CANARY_PREFIX}", "\0".repeat(offset));
         let encoded = STANDARD_NO_PAD.encode(&shifted);
-        let certain_from = if offset == 0 { 0 } else { 4 };
-        let certain_to = shifted.len() / 3 * 4;
-        traces.push(trace(
+        let constant_from = if offset == 0 { 0 } else { 4 };
+        let constant_to = shifted.len() / 3 * 4;
+        patterns.push(pattern(
             "base64",
-            &encoded.as_bytes()[certain_from..certain_to],
+            &encoded.as_bytes()[constant_from..constant_to],
         ));
     }
-    traces
+    patterns
 }
 
-/// Puts the mark where it must be found: into a table (and so into WAL and dump) and into the logs.
+/// Plants canaries that the search must detect: in a table (and thus in WAL and dump) and in the logs.
 fn plant(deployment: &Deployment, node: &Node) {
     use std::io::Write as _;
     let sql = format!("create table planted as select '{}' as number", canary(1));
@@ -346,55 +358,4 @@ fn plant(deployment: &Deployment, node: &Node) {
         .open(&node.log)
         .unwrap();
     writeln!(log, "{}", canary(2)).unwrap();
-}
-
-/// Someone who receives traces and keeps every byte.
-struct Collector {
-    address: std::net::SocketAddr,
-    received: Arc<Mutex<Vec<u8>>>,
-}
-
-fn collect_traces() -> Collector {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let received: Arc<Mutex<Vec<u8>>> = Arc::default();
-    let keep = received.clone();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let keep = keep.clone();
-            std::thread::spawn(move || receive(stream, &keep));
-        }
-    });
-    Collector { address, received }
-}
-
-/// Keeps what comes in on one connection, and answers each request once it is whole.
-fn receive(mut stream: std::net::TcpStream, keep: &Mutex<Vec<u8>>) {
-    use std::io::{Read as _, Write as _};
-    let mut buffer = vec![0; 64 * 1024];
-    let mut pending = 0;
-    while let Ok(length @ 1..) = stream.read(&mut buffer) {
-        keep.lock().unwrap().extend_from_slice(&buffer[..length]);
-        pending = remaining(pending, &buffer[..length]);
-        if pending == 0 {
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
-        }
-    }
-}
-
-/// How many bytes of a request are still to come after this piece of it.
-fn remaining(pending: usize, piece: &[u8]) -> usize {
-    if pending > 0 {
-        return pending.saturating_sub(piece.len());
-    }
-    let Some(end) = memchr::memmem::find(piece, b"\r\n\r\n") else {
-        return 0;
-    };
-    let head = String::from_utf8_lossy(&piece[..end]).to_lowercase();
-    let length = head
-        .lines()
-        .find_map(|line| line.strip_prefix("content-length:"))
-        .and_then(|value| value.trim().parse::<usize>().ok())
-        .unwrap_or(0);
-    length.saturating_sub(piece.len() - end - 4)
 }

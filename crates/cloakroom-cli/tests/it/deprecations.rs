@@ -1,11 +1,11 @@
-//! `cloakroom deprecations`: the table, and who uses what.
+//! `cloakroom deprecations`: the reference table and the usage by tenant.
 
 use serde_json::Value;
 
 use crate::support::{Deployment, cloakroom, outcome, runtime};
 
 #[test]
-fn the_table_needs_no_vault() {
+fn the_reference_needs_no_vault() {
     let shown = outcome(cloakroom(&["deprecations", "--markdown"]));
 
     assert!(shown.success, "{}", shown.stderr);
@@ -22,27 +22,27 @@ fn the_table_needs_no_vault() {
 }
 
 #[test]
-fn calls_are_told_by_tenant_and_application() {
+fn usage_is_listed_by_tenant_and_application() {
     let (deployment, keys) = Deployment::with_keys(&["/ mask token:read"]);
-    let nobody = deployment.must(&["deprecations"]);
+    let unused = deployment.run_ok(&["deprecations"]);
     let mut node = deployment.serve();
     runtime().block_on(async {
         let client = reqwest::Client::new();
         for _ in 0..2 {
             let request = client.get(format!("{}/tokens", node.base_url));
-            let answer = request.header("BT-API-KEY", &keys[0]).send().await;
-            assert_eq!(answer.unwrap().status(), 200);
+            let response = request.header("BT-API-KEY", &keys[0]).send().await;
+            assert_eq!(response.unwrap().status(), 200);
         }
     });
-    // A node that ends in order writes down what it has counted.
+    // A node stores its counts on a clean shutdown.
     node.signal("TERM");
     node.process.wait().unwrap();
 
-    let shown = deployment.must(&["deprecations", "--tenant", "T"]);
-    let json = deployment.must(&["deprecations", "--json"]);
-    let unknown = deployment.run(&["deprecations", "--tenant", "nobody"]);
+    let shown = deployment.run_ok(&["deprecations", "--tenant", "T"]);
+    let json = deployment.run_ok(&["deprecations", "--json"]);
+    let unknown = deployment.run(&["deprecations", "--tenant", "unknown"]);
 
-    assert_eq!(nobody, "Nobody has used anything that is deprecated.\n");
+    assert_eq!(unused, "No client has used a deprecated feature.\n");
     let lines: Vec<String> = shown
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -57,7 +57,7 @@ fn calls_are_told_by_tenant_and_application() {
     assert_eq!(json[0]["application_name"], "A");
     assert!(!unknown.success);
     assert!(
-        unknown.stderr.contains("there is no tenant nobody"),
+        unknown.stderr.contains("tenant unknown not found"),
         "{}",
         unknown.stderr
     );

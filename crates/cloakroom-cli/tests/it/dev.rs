@@ -1,31 +1,31 @@
-//! `cloakroom dev`, for people and for other people's pipelines.
+//! `cloakroom dev`, used interactively and by scripts.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Deployment, cloakroom, first_line, outcome};
 
-/// As a terminal would: what it started has to end with it.
-fn end(child: &std::process::Child) {
+/// Terminates the command like a terminal does; its child processes must exit, too.
+fn terminate(child: &std::process::Child) {
     let mut kill = std::process::Command::new("kill");
     assert!(kill.arg(child.id().to_string()).status().unwrap().success());
 }
 
-fn wait_for_end(child: &mut std::process::Child) -> std::process::ExitStatus {
+fn wait_for_exit(child: &mut std::process::Child) -> std::process::ExitStatus {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }
-        assert!(Instant::now() < deadline, "the command did not end");
+        assert!(Instant::now() < deadline, "the command did not exit");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
-fn the_tenant_has_the_name_that_was_asked_for_and_people() {
+fn the_tenant_has_the_requested_name_and_members() {
     let words = ["dev", "--json", "--listen", "127.0.0.1:0"];
     let mut command = cloakroom(&words);
     command.args(["--tenant-name", "Shop"]);
@@ -38,17 +38,17 @@ fn the_tenant_has_the_name_that_was_asked_for_and_people() {
         .unwrap();
     let (tenant, members) = runtime.block_on(async {
         let client = reqwest::Client::new();
-        let ask = |path: &str| {
+        let get = |path: &str| {
             let url = format!("{}{path}", ready["base_url"].as_str().unwrap());
             let key = ready["keys"]["management"].as_str().unwrap();
             client.get(url).header("bt-api-key", key).send()
         };
-        let tenant = ask("/tenants/self").await.unwrap().text().await.unwrap();
-        let members = ask("/tenants/self/members").await.unwrap();
+        let tenant = get("/tenants/self").await.unwrap().text().await.unwrap();
+        let members = get("/tenants/self/members").await.unwrap();
         (tenant, members.text().await.unwrap())
     });
-    end(&child);
-    assert!(wait_for_end(&mut child).success());
+    terminate(&child);
+    assert!(wait_for_exit(&mut child).success());
 
     let tenant: Value = serde_json::from_str(&tenant).unwrap();
     let members: Value = serde_json::from_str(&members).unwrap();
@@ -62,7 +62,7 @@ fn the_tenant_has_the_name_that_was_asked_for_and_people() {
 }
 
 #[test]
-fn programs_get_one_json_line_a_working_vault_and_a_clean_end() {
+fn json_output_describes_a_working_vault_that_stops_cleanly() {
     let mut command = cloakroom(&["dev", "--json", "--listen", "127.0.0.1:0"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let ready: Value = serde_json::from_str(&first_line(&mut child)).unwrap();
@@ -97,12 +97,7 @@ fn programs_get_one_json_line_a_working_vault_and_a_clean_end() {
         assert_eq!(found["data"]["number"], "4242424242424242");
         assert_eq!(found["tenant_id"], ready["tenant_id"]);
         let admin = format!("{}/readyz", ready["admin_url"].as_str().unwrap());
-        // Ready once its jobs have looked at everything, which takes a moment.
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while client.get(&admin).send().await.unwrap().status() != 200 {
-            assert!(Instant::now() < deadline, "the node does not become ready");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        assert_eq!(client.get(&admin).send().await.unwrap().status(), 200);
     });
     assert!(
         ready["keys"]["management"]
@@ -110,21 +105,62 @@ fn programs_get_one_json_line_a_working_vault_and_a_clean_end() {
             .unwrap()
             .starts_with("key_test_us_mgt_")
     );
-    end(&child);
+    terminate(&child);
 
-    assert!(wait_for_end(&mut child).success());
+    assert!(wait_for_exit(&mut child).success());
     let address = base_url.strip_prefix("http://").unwrap();
     assert!(std::net::TcpStream::connect(address).is_err());
 }
 
+/// Nodes are announced once they know the card ranges, so the first 3-D Secure session succeeds on each of them.
 #[test]
-fn people_get_lines_that_work_when_pasted() {
+fn nodes_are_announced_when_3ds_is_ready_on_all_of_them() {
+    let mut command = cloakroom(&["dev", "--json", "--nodes", "3", "--listen", "127.0.0.1:0"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let ready: Value = serde_json::from_str(&first_line(&mut child)).unwrap();
+
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let statuses = runtime.block_on(async {
+        let client = reqwest::Client::new();
+        let admin = format!("{}/readyz", ready["admin_url"].as_str().unwrap());
+        let mut statuses = vec![client.get(&admin).send().await.unwrap().status().as_u16()];
+        for node in ready["node_urls"].as_array().unwrap() {
+            let post = |path: &str, body: Value| {
+                client
+                    .post(format!("{}{path}", node.as_str().unwrap()))
+                    .header("bt-api-key", ready["keys"]["private"].as_str().unwrap())
+                    .header("content-type", "application/json")
+                    .body(body.to_string())
+                    .send()
+            };
+            let data = json!({"number": "4200000000000002", "expiration_month": 12,
+                              "expiration_year": 2030});
+            let card = post("/tokens", json!({"type": "card", "data": data}));
+            let card = card.await.unwrap().text().await.unwrap();
+            let card: Value = serde_json::from_str(&card).unwrap();
+            let new = json!({"token_id": card["id"], "type": "merchant"});
+            let created = post("/3ds/sessions", new).await.unwrap();
+            statuses.push(created.status().as_u16());
+        }
+        statuses
+    });
+    terminate(&child);
+    assert!(wait_for_exit(&mut child).success());
+
+    assert_eq!(statuses, [200, 201, 201, 201]);
+}
+
+#[test]
+fn the_printed_commands_work_when_pasted() {
     let mut command = cloakroom(&["dev", "--listen", "127.0.0.1:0"]);
     let folder = tempfile::tempdir().unwrap();
     let printed = folder.path().join("printed");
     let output = std::fs::File::create(&printed).unwrap();
     let mut child = command.stdout(output).spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(120);
     let text = loop {
         let text = std::fs::read_to_string(&printed).unwrap();
         if text.matches("curl").count() == 2 && text.ends_with("'\n\n") {
@@ -140,7 +176,7 @@ fn people_get_lines_that_work_when_pasted() {
         .args(["-c", &script])
         .output()
         .unwrap();
-    let said = String::from_utf8(pasted.stdout).unwrap();
+    let output = String::from_utf8(pasted.stdout).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
 
@@ -148,31 +184,31 @@ fn people_get_lines_that_work_when_pasted() {
         text.contains("rate limits     off  (`cloakroom dev --limits`"),
         "{text}"
     );
-    assert!(said.contains("XXXXXXXXXXXX4242"), "{said}");
-    assert!(said.contains("4242424242424242"), "{said}");
+    assert!(output.contains("XXXXXXXXXXXX4242"), "{output}");
+    assert!(output.contains("4242424242424242"), "{output}");
 }
 
 #[test]
 fn dev_listens_on_loopback_only() {
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8080"] {
-        let refused = outcome(cloakroom(&["dev", "--listen", address]));
-        assert!(!refused.success, "{address}");
+        let rejected = outcome(cloakroom(&["dev", "--listen", address]));
+        assert!(!rejected.success, "{address}");
         assert!(
-            refused.stderr.contains("loopback addresses only"),
+            rejected.stderr.contains("loopback addresses only"),
             "{}",
-            refused.stderr
+            rejected.stderr
         );
     }
 }
 
 #[test]
-fn dev_does_not_touch_a_vault_that_is_in_use() {
+fn dev_rejects_a_database_that_is_in_use() {
     let deployment = Deployment::start();
-    deployment.must(&["migrate"]);
-    deployment.must(&["tenant", "create", "--name", "Shop", "--type", "test"]);
+    deployment.run_ok(&["migrate"]);
+    deployment.run_ok(&["tenant", "create", "--name", "Shop", "--type", "test"]);
 
     let url = deployment.postgres.url();
-    let refused = outcome(cloakroom(&[
+    let rejected = outcome(cloakroom(&[
         "dev",
         "--listen",
         "127.0.0.1:0",
@@ -180,10 +216,10 @@ fn dev_does_not_touch_a_vault_that_is_in_use() {
         &url,
     ]));
 
-    assert!(!refused.success);
+    assert!(!rejected.success);
     assert!(
-        refused.stderr.contains("must be new to Cloakroom"),
+        rejected.stderr.contains("must be new to Cloakroom"),
         "{}",
-        refused.stderr
+        rejected.stderr
     );
 }

@@ -13,10 +13,10 @@ fn run(arguments: &[&str]) -> Outcome {
     outcome(cloakroom(&[&["formulas"], arguments].concat()))
 }
 
-fn must(arguments: &[&str]) -> String {
-    let ran = run(arguments);
-    assert!(ran.success, "{arguments:?}: {}", ran.stderr);
-    ran.stdout
+fn run_ok(arguments: &[&str]) -> String {
+    let outcome = run(arguments);
+    assert!(outcome.success, "{arguments:?}: {}", outcome.stderr);
+    outcome.stdout
 }
 
 /// The first word of each row.
@@ -31,8 +31,8 @@ fn words(line: &str) -> String {
 }
 
 #[test]
-fn all_formulas_are_listed_with_counts_and_what_is_missing() {
-    let table = must(&["list"]);
+fn all_formulas_are_listed_with_counts_and_unsupported_features() {
+    let table = run_ok(&["list"]);
     let known = source();
     let known: Vec<&str> = known.iter().map(|it| it["id"].as_str().unwrap()).collect();
 
@@ -49,7 +49,7 @@ fn all_formulas_are_listed_with_counts_and_what_is_missing() {
 }
 
 #[test]
-fn filters_are_those_of_the_api() {
+fn filters_match_those_of_the_api() {
     let cases: [(&[&str], &[&str]); 6] = [
         (
             &[
@@ -98,25 +98,25 @@ fn filters_are_those_of_the_api() {
             ],
             &["usaepay-card"],
         ),
-        (&["--id", "nobody"], &[]),
+        (&["--id", "unknown"], &[]),
         (&["--currency", "XTS"], &[]),
     ];
     for (arguments, expected) in cases {
-        let listed = must(&[&["list"], arguments].concat());
-        let json = must(&[&["list", "--json"], arguments].concat());
+        let listed = run_ok(&[&["list"], arguments].concat());
+        let json = run_ok(&[&["list", "--json"], arguments].concat());
         let json: Vec<Value> = serde_json::from_str(&json).unwrap();
         let in_json: Vec<&str> = json.iter().map(|it| it["id"].as_str().unwrap()).collect();
 
         assert_eq!(in_json, expected, "{arguments:?}");
         match expected.is_empty() {
-            true => assert_eq!(listed, "no formula fits\n"),
+            true => assert_eq!(listed, "no matching formulas\n"),
             false => assert_eq!(ids(&listed), expected, "{arguments:?}"),
         }
     }
 }
 
 #[test]
-fn a_value_that_cannot_be_is_refused_with_its_option() {
+fn invalid_values_are_rejected_with_their_option() {
     for (option, value, rule) in [
         ("--currency", "EURO", "must be three letters"),
         ("--country", "D", "must be two letters"),
@@ -127,38 +127,38 @@ fn a_value_that_cannot_be_is_refused_with_its_option() {
         ),
         ("--method", "bank", "must be card"),
     ] {
-        let refused = run(&["list", option, value]);
-        assert!(!refused.success, "{option}");
-        assert!(refused.stderr.contains(rule), "{}", refused.stderr);
-        assert!(refused.stderr.contains(option), "{}", refused.stderr);
+        let rejected = run(&["list", option, value]);
+        assert!(!rejected.success, "{option}");
+        assert!(rejected.stderr.contains(rule), "{}", rejected.stderr);
+        assert!(rejected.stderr.contains(option), "{}", rejected.stderr);
     }
 }
 
 #[test]
-fn json_is_what_the_api_shows() {
-    let all: Vec<Value> = serde_json::from_str(&must(&["list", "--json"])).unwrap();
+fn json_output_equals_the_api() {
+    let all: Vec<Value> = serde_json::from_str(&run_ok(&["list", "--json"])).unwrap();
     assert_eq!(all, source());
     for formula in source() {
         let id = formula["id"].as_str().unwrap();
-        let shown: Value = serde_json::from_str(&must(&["show", id, "--json"])).unwrap();
+        let shown: Value = serde_json::from_str(&run_ok(&["show", id, "--json"])).unwrap();
         assert_eq!(shown, formula);
     }
 }
 
 #[test]
-fn a_formula_is_shown_whole_within_a_hundred_columns() {
+fn a_formula_is_shown_completely_within_a_hundred_columns() {
     for formula in source() {
         let id = formula["id"].as_str().unwrap();
-        let shown = must(&["show", id]);
+        let shown = run_ok(&["show", id]);
 
         let longest = shown.lines().map(|line| line.chars().count()).max();
         assert!(longest.unwrap() <= 100, "{longest:?}: {shown}");
         let all: Vec<&str> = shown.split_whitespace().collect();
         for name in ["supported_currencies", "supported_countries"] {
             let codes = formula[name].as_array().unwrap();
-            let is_there = |code: &&Value| all.contains(&code.as_str().unwrap());
+            let is_listed = |code: &&Value| all.contains(&code.as_str().unwrap());
             assert_eq!(
-                codes.iter().filter(is_there).count(),
+                codes.iter().filter(is_listed).count(),
                 codes.len(),
                 "{id} {name}"
             );
@@ -187,18 +187,22 @@ fn a_formula_is_shown_whole_within_a_hundred_columns() {
 }
 
 #[test]
-fn an_unknown_id_is_told_what_may_be_meant() {
-    for (id, meant) in [
+fn similar_ids_are_suggested_for_an_unknown_id() {
+    for (id, suggestion) in [
         ("stripe", "did you mean stripe-card"),
         ("Stripe-Card", "did you mean stripe-card"),
         ("strpie-card", "did you mean stripe-card"),
         ("checkout", "did you mean checkoutcom-card"),
         ("authorize.net", "did you mean authorizenet-card"),
-        ("???", "`cloakroom formulas list` shows all"),
+        ("???", "`cloakroom formulas list` lists all formulas"),
     ] {
-        let refused = run(&["show", id]);
-        assert!(!refused.success, "{id}");
-        let expected = format!("cloakroom: there is no formula {id}; {meant}");
-        assert!(refused.stderr.starts_with(&expected), "{}", refused.stderr);
+        let rejected = run(&["show", id]);
+        assert!(!rejected.success, "{id}");
+        let expected = format!("cloakroom: formula {id} not found; {suggestion}");
+        assert!(
+            rejected.stderr.starts_with(&expected),
+            "{}",
+            rejected.stderr
+        );
     }
 }

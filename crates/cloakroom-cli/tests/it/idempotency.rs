@@ -1,4 +1,4 @@
-//! One request, asked a hundred times at once of several nodes, some of which die meanwhile.
+//! One idempotent request, sent by a hundred clients to several nodes that are killed meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,56 +9,56 @@ use reqwest::StatusCode;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::support::{Deployment, Node, ask, runtime};
+use crate::support::{Deployment, Node, query, runtime};
 
 const NODES: usize = 3;
-const ASKERS: usize = 100;
-/// Keys that are asked for at a time.
+const CLIENTS: usize = 100;
+/// Idempotency keys in use at a time.
 const KEYS_AT_ONCE: usize = 2;
-/// A node dies this often, one after the other.
+/// Interval between kills; nodes are killed in turn.
 const KILL_PERIOD: Duration = Duration::from_millis(1_500);
-/// How long an asker tries. Longer than several leases.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a client retries. Longer than several leases.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The pipeline takes a few; `CLOAKROOM_TEST_KEYS` makes it a thousand.
+/// CI uses a few keys; `CLOAKROOM_TEST_KEYS` sets the number.
 #[expect(
     clippy::disallowed_methods,
-    reason = "tests are told their size by the environment"
+    reason = "the environment sets the size of the test"
 )]
 fn keys() -> usize {
-    let given = std::env::var("CLOAKROOM_TEST_KEYS").ok();
-    given.map_or(40, |text| text.parse().unwrap())
+    let number = std::env::var("CLOAKROOM_TEST_KEYS").ok();
+    number.map_or(40, |text| text.parse().unwrap())
 }
 
-/// What happened to all attempts together.
+/// Counts of all attempts.
 #[derive(Default)]
-struct Tally {
+struct Counts {
     attempts: AtomicUsize,
     conflicts: AtomicUsize,
     unavailable: AtomicUsize,
     lost: AtomicUsize,
 }
 
-/// Everything that askers share.
+/// The state that clients share.
 #[derive(Clone)]
-struct Stage {
+struct Clients {
     http: reqwest::Client,
     api_key: Arc<str>,
     urls: Arc<RwLock<Vec<String>>>,
-    tally: Arc<Tally>,
+    counts: Arc<Counts>,
 }
 
-/// What a client gets in the end: body and address.
-type Answer = (String, String);
+/// A successful response: body and `Location`.
+type Created = (String, String);
 
-impl Stage {
-    /// Asks one node after the other until one of them answers.
-    async fn ask_until_answered(self, key: String, asker: usize) -> Answer {
-        let deadline = Instant::now() + PATIENCE;
-        for attempt in asker.. {
-            assert!(Instant::now() < deadline, "{key} was never answered");
+impl Clients {
+    /// Sends the request to one node after the other until one of them succeeds.
+    async fn send_until_created(self, key: String, client: usize) -> Created {
+        let deadline = Instant::now() + TIMEOUT;
+        for attempt in client.. {
+            assert!(Instant::now() < deadline, "{key} never succeeded");
             let url = self.urls.read().unwrap()[attempt % NODES].clone();
-            self.tally.attempts.fetch_add(1, Ordering::Relaxed);
+            self.counts.attempts.fetch_add(1, Ordering::Relaxed);
             let request = self.http.post(format!("{url}/tokens"));
             let request = request
                 .header("bt-api-key", &*self.api_key)
@@ -67,7 +67,7 @@ impl Stage {
                 .body(format!(
                     r#"{{"type":"token","data":"asked","metadata":{{"key":"{key}"}}}}"#
                 ));
-            let answer = async {
+            let response = async {
                 let response = request.send().await.ok()?;
                 let status = response.status();
                 let location = response.headers().get("location");
@@ -76,12 +76,12 @@ impl Stage {
                     .to_owned();
                 Some((status, response.text().await.ok()?, location))
             };
-            match answer.await {
+            match response.await {
                 Some((StatusCode::CREATED, body, location)) => return (body, location),
-                Some((StatusCode::CONFLICT, ..)) => &self.tally.conflicts,
-                Some((StatusCode::SERVICE_UNAVAILABLE, ..)) => &self.tally.unavailable,
+                Some((StatusCode::CONFLICT, ..)) => &self.counts.conflicts,
+                Some((StatusCode::SERVICE_UNAVAILABLE, ..)) => &self.counts.unavailable,
                 Some((status, body, _)) => panic!("{status}: {body}"),
-                None => &self.tally.lost,
+                None => &self.counts.lost,
             }
             .fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -89,36 +89,36 @@ impl Stage {
         unreachable!("attempts do not end")
     }
 
-    /// A hundred askers at once; their answers must be the same to the byte.
-    async fn ask_at_once(self, key: String) -> Answer {
-        let mut askers = JoinSet::new();
-        for asker in 0..ASKERS {
-            askers.spawn(self.clone().ask_until_answered(key.clone(), asker));
+    /// Sends the request from all clients at once. All responses must be identical.
+    async fn send_concurrently(self, key: String) -> Created {
+        let mut running = JoinSet::new();
+        for client in 0..CLIENTS {
+            running.spawn(self.clone().send_until_created(key.clone(), client));
         }
-        let mut answers = askers.join_all().await;
-        let first = answers.pop().unwrap();
-        assert!(answers.iter().all(|answer| *answer == first), "{key}");
+        let mut responses = running.join_all().await;
+        let first = responses.pop().unwrap();
+        assert!(responses.iter().all(|response| *response == first), "{key}");
         first
     }
 
-    /// Asks for every key, a few at a time.
-    async fn ask_for_all(self, keys: usize) -> BTreeMap<String, Answer> {
-        let mut answers = BTreeMap::new();
-        let mut asking = JoinSet::new();
+    /// Sends one request per key, a few keys at a time.
+    async fn send_all(self, keys: usize) -> BTreeMap<String, Created> {
+        let mut responses = BTreeMap::new();
+        let mut running = JoinSet::new();
         for number in 0..keys {
-            let (stage, key) = (self.clone(), format!("key {number}"));
-            asking.spawn(async move { (key.clone(), stage.ask_at_once(key).await) });
-            if asking.len() == KEYS_AT_ONCE {
-                answers.extend(asking.join_next().await.map(Result::unwrap));
+            let (clients, key) = (self.clone(), format!("key {number}"));
+            running.spawn(async move { (key.clone(), clients.send_concurrently(key).await) });
+            if running.len() == KEYS_AT_ONCE {
+                responses.extend(running.join_next().await.map(Result::unwrap));
             }
         }
-        answers.extend(asking.join_all().await);
-        answers
+        responses.extend(running.join_all().await);
+        responses
     }
 }
 
-/// Kills one node after the other and starts another in its place, until told to stop.
-fn kill_one_by_one(
+/// Kills and restarts one node after the other until `stop`.
+fn kill_in_turn(
     deployment: &Deployment,
     nodes: &Mutex<Vec<Node>>,
     urls: &RwLock<Vec<String>>,
@@ -139,58 +139,58 @@ fn kill_one_by_one(
 
 /// I03.
 #[test]
-fn a_hundred_askers_of_three_dying_nodes_get_one_token_and_one_answer() {
-    let (deployment, api_keys) = Deployment::with_keys(&["/ reveal token:create"]);
+fn a_hundred_clients_of_three_killed_nodes_get_one_token_and_one_response() {
+    let (deployment, api_keys) = Deployment::with_keys(&["/ mask token:create"]);
     deployment.configure("[idempotency]\nlease = \"3s\"");
     let nodes: Vec<Node> = (0..NODES).map(|_| deployment.serve()).collect();
     let urls = nodes.iter().map(|node| node.base_url.clone()).collect();
-    let stage = Stage {
-        // The port of a dead node may be anybody's by now.
+    let clients = Clients {
+        // Another process may use the port of a killed node by now.
         http: reqwest::Client::builder()
             .timeout(Duration::from_secs(20))
             .build()
             .unwrap(),
         api_key: api_keys[0].as_str().into(),
         urls: Arc::new(RwLock::new(urls)),
-        tally: Arc::default(),
+        counts: Arc::default(),
     };
     let (nodes, stop) = (Mutex::new(nodes), AtomicBool::new(false));
-    let (keys, urls, tally) = (keys(), stage.urls.clone(), stage.tally.clone());
-    let (answers, kills) = std::thread::scope(|scope| {
-        let killer = scope.spawn(|| kill_one_by_one(&deployment, &nodes, &urls, &stop));
-        let asking = scope.spawn(|| runtime().block_on(stage.ask_for_all(keys)));
-        let answers = asking.join();
+    let (keys, urls, counts) = (keys(), clients.urls.clone(), clients.counts.clone());
+    let (responses, kills) = std::thread::scope(|scope| {
+        let killer = scope.spawn(|| kill_in_turn(&deployment, &nodes, &urls, &stop));
+        let sending = scope.spawn(|| runtime().block_on(clients.send_all(keys)));
+        let responses = sending.join();
         stop.store(true, Ordering::Relaxed);
-        (answers.unwrap(), killer.join().unwrap())
+        (responses.unwrap(), killer.join().unwrap())
     });
 
     let sql = "select metadata from token";
-    let made: Vec<String> = ask(&deployment.postgres, sql);
+    let tokens: Vec<String> = query(&deployment.postgres, sql);
     let [attempts, conflicts, unavailable, lost] = [
-        &tally.attempts,
-        &tally.conflicts,
-        &tally.unavailable,
-        &tally.lost,
+        &counts.attempts,
+        &counts.conflicts,
+        &counts.unavailable,
+        &counts.lost,
     ]
     .map(|count| count.load(Ordering::Relaxed));
     println!(
-        "{keys} keys, {ASKERS} askers each, {NODES} nodes, {kills} killed: {attempts} attempts \
-         ({conflicts} told to wait, {unavailable} unavailable, {lost} lost with a node), \
+        "{keys} keys, {CLIENTS} clients each, {NODES} nodes, {kills} killed: {attempts} attempts \
+         ({conflicts} conflicts, {unavailable} unavailable, {lost} lost), \
          {} tokens, {} too many",
-        made.len(),
-        made.len().saturating_sub(keys)
+        tokens.len(),
+        tokens.len().saturating_sub(keys)
     );
     assert!(kills > 0, "no node was killed");
-    assert_eq!(answers.len(), keys);
-    assert_eq!(made.len(), keys);
-    for (key, (body, location)) in &answers {
+    assert_eq!(responses.len(), keys);
+    assert_eq!(tokens.len(), keys);
+    for (key, (body, location)) in &responses {
         let body: Value = serde_json::from_str(body).unwrap();
         assert_eq!(body["metadata"]["key"], key.as_str());
         assert!(
             location.ends_with(body["id"].as_str().unwrap()),
             "{location}"
         );
-        let of_key = made
+        let of_key = tokens
             .iter()
             .filter(|text| text.contains(&format!("\"{key}\"")));
         assert_eq!(of_key.count(), 1, "{key}");

@@ -1,8 +1,8 @@
-//! `cloakroom limits show`, and limits on a node that runs as a process.
+//! `cloakroom limits show`.
 
 use crate::support::{Deployment, cloakroom, outcome, word_after};
 
-/// The line about one limit, without the spaces between its columns.
+/// The row of a limit, with single spaces between its columns.
 fn line(text: &str, name: &str) -> String {
     let is_about = |line: &&str| line.split_whitespace().any(|word| word == name);
     let line = text
@@ -21,7 +21,7 @@ fn show(more: &[&str]) -> String {
 }
 
 #[test]
-fn limits_are_explained_without_any_deployment() {
+fn limits_are_explained_without_a_deployment() {
     let usual = show(&[]);
     let test = show(&[
         "--tenant-kind",
@@ -34,7 +34,7 @@ fn limits_are_explained_without_any_deployment() {
         "get",
     ]);
     let legacy = show(&["--legacy"]);
-    let nobody = show(&["--without-key"]);
+    let no_key = show(&["--without-key"]);
 
     assert!(
         usual
@@ -47,12 +47,15 @@ fn limits_are_explained_without_any_deployment() {
     );
     assert!(line(&usual, "everything").starts_with("applies everything 2000 10s ip block 30s"));
     assert!(line(&usual, "test-tenant").starts_with("another type of tenant"));
-    assert!(line(&usual, "token-read").starts_with("not one of its routes"));
+    assert!(line(&usual, "token-list").starts_with("not one of its routes"));
     assert!(
         line(&test, "public-application").starts_with("lowest"),
         "{test}"
     );
-    assert!(line(&test, "token-read").starts_with("applies"), "{test}");
+    assert!(
+        line(&test, "token-list").starts_with("not one of its routes"),
+        "{test}"
+    );
     assert!(
         test.contains(
             "The lowest is public-application: 50 requests in 1m, counted by key and ip."
@@ -64,30 +67,30 @@ fn limits_are_explained_without_any_deployment() {
         "{legacy}"
     );
     assert!(
-        line(&nobody, "everything").starts_with("lowest"),
-        "{nobody}"
+        line(&no_key, "everything").starts_with("lowest"),
+        "{no_key}"
     );
     assert!(
-        line(&nobody, "token-create").starts_with("no key"),
-        "{nobody}"
+        line(&no_key, "token-create").starts_with("no key"),
+        "{no_key}"
     );
 }
 
 #[test]
-fn a_tenants_quota_and_a_table_of_ones_own_are_shown() {
+fn a_tenants_quota_and_a_custom_table_are_shown() {
     let deployment = Deployment::start();
     let table = deployment.path("limits.toml");
     let few = "[[limit]]\nname = \"few\"\ncounter = \"key\"\nrequests = 2\nwindow = \"1m\"\naction = \"throttle\"\n";
     std::fs::write(&table, few).unwrap();
     deployment.configure(&format!("[limits]\nfile = \"{}\"", table.display()));
-    deployment.must(&["migrate"]);
-    let tenant = deployment.must(&["tenant", "create", "--name", "Shop", "--type", "test"]);
+    deployment.run_ok(&["migrate"]);
+    let tenant = deployment.run_ok(&["tenant", "create", "--name", "Shop", "--type", "test"]);
     let tenant = word_after(&tenant, "tenant ");
-    deployment.must(&["tenant", "quota", "--tenant", &tenant, "rate_limit=5x"]);
+    deployment.run_ok(&["tenant", "quota", "--tenant", &tenant, "rate_limit=5x"]);
 
-    let by_name = deployment.must(&["limits", "show", "--tenant", "Shop"]);
-    let by_id = deployment.must(&["limits", "show", "--tenant", &tenant]);
-    let unknown = deployment.run(&["limits", "show", "--tenant", "Nobody"]);
+    let by_name = deployment.run_ok(&["limits", "show", "--tenant", "Shop"]);
+    let by_id = deployment.run_ok(&["limits", "show", "--tenant", &tenant]);
+    let unknown = deployment.run(&["limits", "show", "--tenant", "Unknown"]);
     std::fs::write(&table, few.replace("2\n", "0\n")).unwrap();
     let broken = deployment.run(&["config", "check"]);
 
@@ -101,7 +104,7 @@ fn a_tenants_quota_and_a_table_of_ones_own_are_shown() {
     );
     assert_eq!(by_name, by_id);
     assert!(
-        unknown.stderr.contains("there is no tenant Nobody"),
+        unknown.stderr.contains("tenant Unknown not found"),
         "{}",
         unknown.stderr
     );

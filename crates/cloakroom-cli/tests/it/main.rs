@@ -1,18 +1,22 @@
-//! The command as people and programs use it: as a process, with its output, signals and files.
+//! Tests of the command as a process: its output, signals and files.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test fails by panicking, and tells its figures on its output"
+    reason = "tests panic to fail, and print measurements"
 )]
 
 mod audit;
 mod bins;
 mod bootstrap;
 mod canaries;
+mod collector;
 mod deprecations;
 mod dev;
+mod doctor;
+mod erasures;
+mod exhaustion;
 mod formulas;
 mod idempotency;
 mod limits;

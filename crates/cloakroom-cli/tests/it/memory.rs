@@ -1,4 +1,4 @@
-//! What a node's memory still holds of card numbers after their requests, and who can get at it.
+//! Remnants of card numbers in a node's memory after their requests, and who can read that memory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,31 +10,31 @@ use std::time::Duration;
 
 use nix::unistd::geteuid;
 
-use crate::canaries::{MARK, Trace, all_traces, canary, carry_canaries};
+use crate::canaries::{CANARY_PREFIX, Pattern, all_patterns, canary, send_canaries};
 use crate::support::{Deployment, Node, runtime};
 
 const CANARIES: u32 = 200;
-/// A user that owns nothing else.
-const NOBODY: u32 = 65534;
-/// How much of a mapping is read at a time, and how far a number that begins there may reach beyond it.
-const PIECE: usize = 64 * 1024;
-const BEYOND: usize = 128;
-static EMPTY: [u8; PIECE + BEYOND] = [0; PIECE + BEYOND];
+/// The user `nobody`.
+const NOBODY_UID: u32 = 65534;
+/// The chunk size of reads, and how far a match may extend beyond its chunk.
+const CHUNK_BYTES: usize = 64 * 1024;
+const OVERLAP_BYTES: usize = 128;
+static ZEROS: [u8; CHUNK_BYTES + OVERLAP_BYTES] = [0; CHUNK_BYTES + OVERLAP_BYTES];
 
-/// A part of a node's memory that can be written to.
+/// A writable mapping of a node's memory.
 struct Mapping {
     start: u64,
     end: u64,
     name: String,
 }
 
-/// Where a number stays: the encoding, the mapping, and what stands around it.
-type Remains = BTreeMap<(&'static str, String, String), usize>;
+/// Number of matches by encoding, mapping and surrounding text.
+type Remnants = BTreeMap<(&'static str, String, String), usize>;
 
-/// No core is ever written of a node, and nobody but root may look into it: the files of a process that
-/// is not dumpable belong to root, whoever runs it.
+/// A node writes no core dumps, and only root can read its memory: the /proc files of a process that is not dumpable
+/// belong to root.
 #[test]
-fn a_node_leaves_no_core_and_lets_nobody_look_into_it() {
+fn a_node_writes_no_core_and_only_root_can_read_its_memory() {
     let (deployment, _) = Deployment::with_keys(&["/ mask token:create"]);
     let node = deployment.serve_by(unprivileged(&deployment));
     let file = |name: &str| format!("/proc/{}/{name}", node.process.id());
@@ -54,7 +54,7 @@ fn a_node_leaves_no_core_and_lets_nobody_look_into_it() {
     assert_eq!(std::fs::metadata(file("mem")).unwrap().uid(), 0);
 }
 
-/// Serves as somebody who is not root, to whom all of the deployment belongs.
+/// Serves as a user other than root, who owns all files of the deployment.
 fn unprivileged(deployment: &Deployment) -> Command {
     if !geteuid().is_root() {
         return deployment.command(&["serve"]);
@@ -65,7 +65,7 @@ fn unprivileged(deployment: &Deployment) -> Command {
     let files = std::fs::read_dir(folder).unwrap();
     let files = files.map(|entry| entry.unwrap().path());
     for path in files.chain([folder.to_owned()]) {
-        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        chown(path, Some(NOBODY_UID), Some(NOBODY_UID)).unwrap();
     }
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
@@ -74,10 +74,10 @@ fn unprivileged(deployment: &Deployment) -> Command {
     command
 }
 
-/// Two seconds after the last request nothing is left of any card number, in any form; and one that is still on its
-/// way is found, so there is something to find.
+/// Two seconds after the last request, no card number is left in memory in any encoding. As a control, a number in a
+/// request that is still being sent is found.
 #[test]
-fn memory_forgets_card_numbers() {
+fn memory_retains_no_card_numbers() {
     let (deployment, keys) = Deployment::with_keys(&[
         "/ mask token:create,token:read",
         "/ reveal token:read,token:delete",
@@ -88,28 +88,28 @@ fn memory_forgets_card_numbers() {
         return;
     }
 
-    runtime().block_on(carry_canaries(&node, &keys, CANARIES));
-    let sending = half_a_request(&node, &keys[0]);
+    runtime().block_on(send_canaries(&node, &keys, CANARIES));
+    let sending = send_partial_request(&node, &keys[0]);
     std::thread::sleep(Duration::from_millis(500));
-    let (_, on_the_way) = search(&node);
+    let (_, in_flight) = search(&node);
     drop(sending);
     std::thread::sleep(Duration::from_secs(2));
-    let (bytes, remains) = search(&node);
+    let (bytes, remnants) = search(&node);
 
-    let count: usize = remains.values().sum();
-    println!("{count} remains of {CANARIES} card numbers in {bytes} writable bytes");
-    let mut places: Vec<_> = remains.iter().collect();
-    places.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    for ((encoding, mapping, around), count) in places.into_iter().take(40) {
-        println!("{count:6} {encoding:14} {mapping:20} {around}");
+    let count: usize = remnants.values().sum();
+    println!("{count} remnants of {CANARIES} card numbers in {bytes} writable bytes");
+    let mut sorted: Vec<_> = remnants.iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for ((encoding, mapping, context), count) in sorted.into_iter().take(40) {
+        println!("{count:6} {encoding:14} {mapping:20} {context}");
     }
     assert!(bytes > 1024 * 1024, "the memory was read");
-    assert!(!on_the_way.is_empty(), "a number that is there is found");
+    assert!(!in_flight.is_empty(), "a number that is there is found");
     assert_eq!(count, 0);
 }
 
-/// A create whose end is never sent.
-fn half_a_request(node: &Node, key: &str) -> TcpStream {
+/// A create request whose end is never sent.
+fn send_partial_request(node: &Node, key: &str) -> TcpStream {
     let address = node.base_url.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).unwrap();
     let number = canary(1);
@@ -121,26 +121,26 @@ fn half_a_request(node: &Node, key: &str) -> TcpStream {
     stream
 }
 
-fn search(node: &Node) -> (u64, Remains) {
+fn search(node: &Node) -> (u64, Remnants) {
     let memory = File::open(format!("/proc/{}/mem", node.process.id())).unwrap();
-    let traces = all_traces();
-    let (mut read, mut remains) = (0, Remains::new());
+    let patterns = all_patterns();
+    let (mut read, mut remnants) = (0, Remnants::new());
     for mapping in writable(node) {
         let mut at = mapping.start;
         while at < mapping.end {
             let left = usize::try_from(mapping.end - at).unwrap();
-            let mut bytes = vec![0; left.min(PIECE + BEYOND)];
-            // Some pages cannot be read, and none of those can hold anything.
+            let mut bytes = vec![0; left.min(CHUNK_BYTES + OVERLAP_BYTES)];
+            // Unreadable pages contain no data.
             let count = memory.read_at(&mut bytes, at).unwrap_or(0);
-            // Most of what the allocator has reserved was never used.
-            if bytes != EMPTY[..bytes.len()] {
-                find(&traces, &mapping.name, &bytes[..count], &mut remains);
+            // Most of the memory that the allocator has reserved was never used.
+            if bytes != ZEROS[..bytes.len()] {
+                find(&patterns, &mapping.name, &bytes[..count], &mut remnants);
             }
-            read += count.min(PIECE) as u64;
-            at += left.min(PIECE) as u64;
+            read += count.min(CHUNK_BYTES) as u64;
+            at += left.min(CHUNK_BYTES) as u64;
         }
     }
-    (read, remains)
+    (read, remnants)
 }
 
 fn writable(node: &Node) -> Vec<Mapping> {
@@ -160,17 +160,17 @@ fn writable(node: &Node) -> Vec<Mapping> {
     maps.lines().filter_map(read).collect()
 }
 
-/// Counts what is found by what stands before it, with all digits made equal.
-fn find(traces: &[Trace], mapping: &str, bytes: &[u8], remains: &mut Remains) {
-    for trace in traces {
-        let begins_here = |at: &usize| *at < PIECE;
-        for at in trace.finder.find_iter(bytes).take_while(begins_here) {
+/// Counts matches by their surrounding text, with all digits replaced by 9.
+fn find(patterns: &[Pattern], mapping: &str, bytes: &[u8], remnants: &mut Remnants) {
+    for pattern in patterns {
+        let starts_in_chunk = |at: &usize| *at < CHUNK_BYTES;
+        for at in pattern.finder.find_iter(bytes).take_while(starts_in_chunk) {
             let before = &bytes[at.saturating_sub(24)..at];
-            let after = &bytes[at..bytes.len().min(at + MARK.len() + 30)];
-            let shown = [before, after].concat();
-            let shown: String = shown.iter().map(|byte| readable(*byte)).collect();
-            *remains
-                .entry((trace.encoding, mapping.to_owned(), shown))
+            let after = &bytes[at..bytes.len().min(at + CANARY_PREFIX.len() + 30)];
+            let context = [before, after].concat();
+            let context: String = context.iter().map(|byte| readable(*byte)).collect();
+            *remnants
+                .entry((pattern.encoding, mapping.to_owned(), context))
                 .or_default() += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! A node as a process: starting, TLS, draining, and refusing to start.
+//! A node as a process: startup, TLS, draining, and startup errors.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn a_node_answers_tells_its_health_and_ends_on_request() {
+fn a_node_serves_reports_its_health_and_stops_on_sigterm() {
     let (deployment, keys) = Deployment::with_keys(&["/ reveal token:create,token:read"]);
     let mut node = deployment.serve();
 
@@ -32,18 +32,18 @@ fn a_node_answers_tells_its_health_and_ends_on_request() {
             .unwrap();
         assert_eq!(created.status(), 201);
         let get = async |path: &str| {
-            let answer = client
+            let response = client
                 .get(format!("{}{path}", node.admin_url))
                 .send()
                 .await
                 .unwrap();
-            (answer.status().as_u16(), answer.text().await.unwrap())
+            (response.status().as_u16(), response.text().await.unwrap())
         };
         assert_eq!(get("/healthz").await.0, 200);
-        // Ready once its jobs have looked at everything, which takes a moment.
+        // Ready after the first run of its jobs.
         let deadline = Instant::now() + Duration::from_secs(30);
         while get("/readyz").await.0 != 200 {
-            assert!(Instant::now() < deadline, "the node does not become ready");
+            assert!(Instant::now() < deadline, "the node did not become ready");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         let (_, metrics) = get("/metrics").await;
@@ -84,7 +84,7 @@ fn running_requests_finish_while_a_node_drains() {
     let mut node = deployment.serve();
     let address = node.base_url.strip_prefix("http://").unwrap().to_owned();
 
-    // Half a request is on its way when the node is told to stop.
+    // Half of a request has been sent when the node receives SIGTERM.
     let mut stream = std::net::TcpStream::connect(&address).unwrap();
     let head = format!(
         "POST /tokens HTTP/1.1\r\nhost: vault\r\nbt-api-key: {}\r\n\
@@ -98,29 +98,36 @@ fn running_requests_finish_while_a_node_drains() {
     node.signal("TERM");
     let deadline = Instant::now() + Duration::from_secs(5);
     while std::net::TcpStream::connect(&address).is_ok() {
-        assert!(Instant::now() < deadline, "new connections are still taken");
+        assert!(
+            Instant::now() < deadline,
+            "new connections are still accepted"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     stream.write_all(&TOKEN.as_bytes()[5..]).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
 
-    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 201"), "{response}");
     assert!(node.process.wait().unwrap().success());
 }
 
 #[test]
 fn a_node_serves_tls_with_its_own_certificate() {
     let (deployment, keys) = Deployment::with_keys(&["/ reveal token:create"]);
-    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
-    std::fs::write(deployment.path("tls.crt"), made.cert.pem()).unwrap();
-    std::fs::write(deployment.path("tls.key"), made.signing_key.serialize_pem()).unwrap();
+    let generated = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(deployment.path("tls.crt"), generated.cert.pem()).unwrap();
+    std::fs::write(
+        deployment.path("tls.key"),
+        generated.signing_key.serialize_pem(),
+    )
+    .unwrap();
     deployment.configure("");
     let node = deployment.serve();
 
     let url = format!("{}/tokens", node.base_url);
     let key = format!("bt-api-key: {}", keys[0]);
-    let ask = |more: &[&str]| {
+    let post = |more: &[&str]| {
         let mut curl = std::process::Command::new("curl");
         curl.args([
             "-s",
@@ -146,23 +153,133 @@ fn a_node_serves_tls_with_its_own_certificate() {
     };
     let authority = deployment.path("tls.crt").display().to_string();
 
-    let trusting = ask(&["--cacert", &authority]);
-    let old = ask(&["--cacert", &authority, "--tls-max", "1.1"]);
-    let stranger = ask(&[]);
+    let trusting = post(&["--cacert", &authority]);
+    let old = post(&["--cacert", &authority, "--tls-max", "1.1"]);
+    let untrusting = post(&[]);
 
     assert_eq!(trusting, (true, "2 201".to_owned()));
-    assert!(!old.0, "TLS 1.1 was spoken");
-    assert!(!stranger.0, "an unknown certificate was accepted");
+    assert!(!old.0, "TLS 1.1 was accepted");
+    assert!(!untrusting.0, "an unknown certificate was accepted");
+}
+
+/// Log lines of rejected requests contain the client address and the key prefix, but no secrets.
+#[test]
+fn rejected_requests_are_logged_with_address_and_key_prefix() {
+    let (deployment, keys) = Deployment::with_keys(&["/ mask token:read"]);
+    let node = deployment.serve();
+    let (prefix, secret) = keys[0].split_at("key_test_us_pvt_".len() + 10);
+    let wrong = format!("{prefix}{}", secret.replace('a', "b").replace('1', "2"));
+    let post = |key: &str, path: &str| {
+        let mut curl = std::process::Command::new("curl");
+        curl.args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "-d", TOKEN]);
+        curl.args(["-H", &format!("bt-api-key: {key}")]);
+        curl.args(["-H", "content-type: application/json"]);
+        let url = format!("{}{path}", node.base_url);
+        String::from_utf8(curl.arg(url).output().unwrap().stdout).unwrap()
+    };
+
+    let statuses = [
+        post(&wrong, "/tokens"),
+        post("no key at all", "/tokens"),
+        post(&keys[0], "/tokens"),
+        post(&keys[0], "//tokens"),
+        post(&keys[0], "/tokens//"),
+    ];
+    node.signal("TERM");
+    let mut node = node;
+    node.process.wait().unwrap();
+
+    assert_eq!(statuses, ["401", "401", "403", "404", "404"]);
+    let log = std::fs::read_to_string(&node.log).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    let lines: Vec<serde_json::Value> = lines.collect();
+    let of = |status: u16| lines.iter().filter(move |line| line["status"] == status);
+    let unauthorized: Vec<_> = of(401).collect();
+    let forbidden = of(403).next().unwrap();
+    for line in [unauthorized[0], unauthorized[1], forbidden] {
+        assert_eq!(line["client.address"], "127.0.0.1", "{line}");
+    }
+    assert_eq!(unauthorized[0]["key.prefix"], prefix);
+    assert!(unauthorized[1]["key.prefix"].is_null());
+    assert_eq!(forbidden["key.prefix"], prefix);
+    assert!(!forbidden["key.id"].is_null());
+    assert!(of(404).all(|line| line["client.address"].is_null()));
+    for secret in [
+        &keys[0][prefix.len()..],
+        &wrong[prefix.len()..],
+        "no key at all",
+    ] {
+        assert!(!log.contains(secret), "{secret}");
+    }
+}
+
+/// Connections of a production node beyond its host are encrypted, unless a setting accepts plaintext.
+#[test]
+fn a_production_node_does_not_start_without_tls() {
+    let deployment = Deployment::start();
+    let check = |command: &[&str], settings: &[(&str, &str)]| {
+        let mut command = deployment.command(command);
+        command.env("CLOAKROOM__VAULT__ENVIRONMENT", "production");
+        command.env("CLOAKROOM__ROOT_KEY__ALLOW_FILE_IN_PRODUCTION", "true");
+        command.envs(settings.iter().copied());
+        crate::support::outcome(command)
+    };
+    let cases = [
+        (
+            "HTTP__LISTEN",
+            "0.0.0.0:0",
+            "http.tls_cert_file",
+            "HTTP__ALLOW_PLAINTEXT",
+        ),
+        (
+            "DATABASE__URL",
+            "postgres://u:hush@db.invalid/x",
+            "database.ca_file",
+            "DATABASE__ALLOW_PLAINTEXT",
+        ),
+        (
+            "REDIS__URL",
+            "redis://:hush@cache.invalid",
+            "redis.ca_file",
+            "REDIS__ALLOW_PLAINTEXT",
+        ),
+    ];
+    for (setting, value, place, waiver) in cases {
+        let setting = format!("CLOAKROOM__{setting}");
+        let waiver = format!("CLOAKROOM__{waiver}");
+        let set = [(setting.as_str(), value)];
+        let served = check(&["serve"], &set);
+        let checked = check(&["config", "check"], &set);
+        let waived = [(setting.as_str(), value), (waiver.as_str(), "true")];
+        let accepted = check(&["config", "check"], &waived);
+
+        assert!(!served.success && !checked.success, "{place}");
+        assert!(served.stderr.contains(place), "{place}: {}", served.stderr);
+        assert!(
+            checked.stdout.contains(place),
+            "{place}: {}",
+            checked.stdout
+        );
+        assert!(!served.stderr.contains("hush"), "{}", served.stderr);
+        let warned = format!("{}: production uses", waiver_name(&waiver));
+        assert!(accepted.stdout.contains(&warned), "{}", accepted.stdout);
+    }
+}
+
+/// The name of a setting in the configuration file.
+fn waiver_name(variable: &str) -> String {
+    let name = variable.trim_start_matches("CLOAKROOM__").to_lowercase();
+    name.replace("__", ".")
 }
 
 #[test]
-fn a_node_does_not_start_on_what_it_cannot_trust() {
+fn a_node_does_not_start_with_an_unsafe_configuration() {
     let deployment = Deployment::start();
     let start = || deployment.run(&["serve"]);
 
     let unmigrated = start();
-    deployment.must(&["migrate"]);
-    deployment.must(&["tenant", "create", "--name", "Shop", "--type", "test"]);
+    deployment.run_ok(&["migrate"]);
+    deployment.run_ok(&["tenant", "create", "--name", "Shop", "--type", "test"]);
     deployment.configure("[vault]\nenvironment = \"production\"");
     let file_key_in_production = start();
     deployment.configure("[vault]\nenvironment = \"production\"\n");
@@ -186,7 +303,7 @@ fn a_node_does_not_start_on_what_it_cannot_trust() {
 }
 
 #[test]
-fn the_role_that_serves_need_not_own_the_tables() {
+fn the_serving_role_need_not_own_the_tables() {
     let (deployment, keys) = Deployment::with_keys(&["/ reveal token:create,token:read"]);
     let run_sql = |sql: &str| {
         let url = deployment.postgres.url();
@@ -197,7 +314,7 @@ fn the_role_that_serves_need_not_own_the_tables() {
         assert!(status.success(), "{sql}");
     };
     run_sql("create role plain login password 'plain'");
-    let granted = deployment.must(&["migrate", "--grant-to", "plain"]);
+    let granted = deployment.run_ok(&["migrate", "--grant-to", "plain"]);
     assert!(granted.contains("plain may read and write"), "{granted}");
     let (_, host) = deployment
         .postgres

@@ -1,4 +1,4 @@
-//! Running the command, and the node that it starts.
+//! Runs the `cloakroom` command and the nodes that it starts.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use cloakroom_scratch::{Postgres, PostgresOptions};
 use tempfile::TempDir;
 
-/// Nodes have logs of their own.
+/// Number of nodes started; each has its own log file.
 static NODES: AtomicUsize = AtomicUsize::new(0);
 
 /// A deployment on this machine: a PostgreSQL server, a root key, a configuration file.
@@ -18,14 +18,14 @@ pub(crate) struct Deployment {
     pub(crate) folder: TempDir,
 }
 
-/// What a command printed, and how it ended.
+/// The output and the success of a command.
 pub(crate) struct Outcome {
     pub(crate) success: bool,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// A node that runs until the test ends.
+/// A node that runs until it is dropped.
 pub(crate) struct Node {
     pub(crate) process: Child,
     pub(crate) base_url: String,
@@ -34,7 +34,7 @@ pub(crate) struct Node {
 }
 
 impl Deployment {
-    /// A server without any table, and a configuration that names it.
+    /// An empty database server, and a configuration that uses it.
     pub(crate) fn start() -> Self {
         let postgres = Postgres::start(PostgresOptions::default()).unwrap();
         let deployment = Self {
@@ -42,25 +42,25 @@ impl Deployment {
             folder: tempfile::tempdir().unwrap(),
         };
         let root_key = deployment.path("root.key");
-        let made = deployment.run(&["root-key", "create", &root_key.display().to_string()]);
-        assert!(made.success, "{}", made.stderr);
+        let created = deployment.run(&["root-key", "create", &root_key.display().to_string()]);
+        assert!(created.success, "{}", created.stderr);
         deployment.configure("");
         deployment
     }
 
-    /// The same, migrated, with a tenant and a key for each of the given rules.
+    /// A migrated deployment with a tenant, and one API key for each of the rules.
     pub(crate) fn with_keys(rules: &[&str]) -> (Self, Vec<String>) {
         let deployment = Self::start();
-        deployment.must(&["migrate"]);
-        let tenant = deployment.must(&["tenant", "create", "--name", "T", "--type", "test"]);
+        deployment.run_ok(&["migrate"]);
+        let tenant = deployment.run_ok(&["tenant", "create", "--name", "T", "--type", "test"]);
         let tenant = word_after(&tenant, "tenant ");
         let keys = rules.iter().map(|rule| {
-            let app = deployment.must(&[
+            let app = deployment.run_ok(&[
                 "app", "create", "--tenant", &tenant, "--name", "A", "--type", "private", "--rule",
                 rule,
             ]);
             let app = word_after(&app, "application ");
-            let key = deployment.must(&["key", "create", "--tenant", &tenant, "--app", &app]);
+            let key = deployment.run_ok(&["key", "create", "--tenant", &tenant, "--app", &app]);
             key.lines().next().unwrap().to_owned()
         });
         let keys = keys.collect();
@@ -71,7 +71,7 @@ impl Deployment {
         self.folder.path().join(name)
     }
 
-    /// Writes the configuration file, with these lines added. Limits are off unless they are about them.
+    /// Writes the configuration file with additional lines. Rate limits are disabled unless `more` configures them.
     pub(crate) fn configure(&self, more: &str) {
         let limits = match more.contains("[limits]") {
             true => "",
@@ -87,7 +87,7 @@ impl Deployment {
         std::fs::write(self.path("cloakroom.toml"), text).unwrap();
     }
 
-    /// TLS settings, once the test has put the files there.
+    /// TLS settings, if the test has created the certificate files.
     fn tls(&self) -> String {
         let (cert, key) = (self.path("tls.crt"), self.path("tls.key"));
         match cert.exists() {
@@ -104,8 +104,8 @@ impl Deployment {
         outcome(self.command(arguments))
     }
 
-    /// Runs a command that must succeed, and returns what it printed.
-    pub(crate) fn must(&self, arguments: &[&str]) -> String {
+    /// Runs a command that must succeed, and returns its standard output.
+    pub(crate) fn run_ok(&self, arguments: &[&str]) -> String {
         let outcome = self.run(arguments);
         assert!(
             outcome.success,
@@ -126,7 +126,7 @@ impl Deployment {
         self.serve_by(self.command(&["serve"]))
     }
 
-    /// The same by a command of one's own.
+    /// Starts a node with a custom command.
     pub(crate) fn serve_by(&self, mut command: Command) -> Node {
         let number = NODES.fetch_add(1, Ordering::Relaxed);
         let log = self.path(&format!("node-{number}.log"));
@@ -179,7 +179,7 @@ impl Drop for Node {
     }
 }
 
-/// For tests that ask from many connections at once.
+/// A runtime for tests with concurrent connections.
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -188,13 +188,13 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Runs SQL and returns the first column of each row as text.
-pub(crate) fn ask(postgres: &Postgres, sql: &str) -> Vec<String> {
+pub(crate) fn query(postgres: &Postgres, sql: &str) -> Vec<String> {
     runtime().block_on(async {
         let (client, connection) = tokio_postgres::connect(&postgres.url(), tokio_postgres::NoTls)
             .await
             .unwrap();
-        let mut driving = tokio::task::JoinSet::new();
-        driving.spawn(connection);
+        let mut driver = tokio::task::JoinSet::new();
+        driver.spawn(connection);
         let messages = client.simple_query(sql).await.unwrap();
         let row = |message| match message {
             tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
@@ -204,7 +204,7 @@ pub(crate) fn ask(postgres: &Postgres, sql: &str) -> Vec<String> {
     })
 }
 
-/// The command without a deployment.
+/// The command without the configuration of a deployment.
 pub(crate) fn cloakroom(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cloakroom"));
     command.args(arguments).stdin(Stdio::null());
@@ -220,15 +220,15 @@ pub(crate) fn outcome(mut command: Command) -> Outcome {
     }
 }
 
-/// The word that follows a mark in printed text.
-pub(crate) fn word_after(text: &str, mark: &str) -> String {
+/// The word after `marker` in the output.
+pub(crate) fn word_after(text: &str, marker: &str) -> String {
     let (_, rest) = text
-        .split_once(mark)
-        .unwrap_or_else(|| panic!("no {mark:?} in {text}"));
+        .split_once(marker)
+        .unwrap_or_else(|| panic!("no {marker:?} in {text}"));
     rest.split_whitespace().next().unwrap().to_owned()
 }
 
-/// The addresses that a node's log says it listens on: the API's, then the admin's.
+/// The listen addresses in a node's log: first the API, then the admin listener.
 fn listen_addresses(log: &str) -> Vec<String> {
     log.lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
@@ -245,16 +245,16 @@ pub(crate) fn first_line(child: &mut Child) -> String {
     line
 }
 
-/// Every byte of every file below a folder, in pieces.
-pub(crate) fn each_file(folder: &Path, look: &mut dyn FnMut(&Path, &[u8])) {
+/// Calls `visit` with the content of every file below a folder.
+pub(crate) fn each_file(folder: &Path, visit: &mut dyn FnMut(&Path, &[u8])) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            each_file(&path, look);
+            each_file(&path, visit);
         } else if let Ok(mut file) = std::fs::File::open(&path) {
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes).unwrap();
-            look(&path, &bytes);
+            visit(&path, &bytes);
         }
     }
 }

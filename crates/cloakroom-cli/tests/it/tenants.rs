@@ -1,16 +1,16 @@
-//! What an operator does with a tenant that is there: settings, quotas, people.
+//! Managing a tenant by command: settings, quotas and members.
 
-use crate::support::{Deployment, word_after};
+use crate::support::{Deployment, runtime, word_after};
 
 fn start() -> (Deployment, String) {
     let deployment = Deployment::start();
-    deployment.must(&["migrate"]);
-    let tenant = deployment.must(&["tenant", "create", "--name", "Shop", "--type", "test"]);
+    deployment.run_ok(&["migrate"]);
+    let tenant = deployment.run_ok(&["tenant", "create", "--name", "Shop", "--type", "test"]);
     let tenant = word_after(&tenant, "tenant ");
     (deployment, tenant)
 }
 
-/// The words of the line that starts with this one.
+/// The words of the line that starts with `name`.
 fn line<'a>(output: &'a str, name: &str) -> Vec<&'a str> {
     let line = output.lines().find(|line| line.starts_with(name));
     let line = line.unwrap_or_else(|| panic!("no {name} in {output}"));
@@ -36,9 +36,9 @@ fn quotas_and_settings_are_shown_and_changed() {
     .stdout;
     let back = quota(&["cvc_retention=default"]).stdout;
     let settings = setting(&["deduplicate_tokens=true"]).stdout;
-    let kept = setting(&[]).stdout;
+    let unchanged = setting(&[]).stdout;
 
-    let default = ["the", "deployment's"];
+    let default = ["deployment", "default"];
     assert_eq!(
         line(&before, "rate_limit")[1..],
         [&["default"], &default[..]].concat()
@@ -50,11 +50,12 @@ fn quotas_and_settings_are_shown_and_changed() {
     assert_eq!(line(&before, "token_intent_retention")[1], "24h");
     assert_eq!(line(&before, "card_velocity_limit")[1], "10");
     assert!(!before.contains("within five seconds"), "{before}");
-    let own = ["the", "tenant's", "own"];
+    let by_command = ["set", "by", "command"];
     assert_eq!(
         line(&changed, "tokenize_limit")[1..],
-        [&["20"], &own[..]].concat()
+        [&["20"], &by_command[..]].concat()
     );
+    assert_eq!(line(&before, "threeds")[1], "false");
     assert_eq!(line(&changed, "cvc_retention")[1], "1h30m");
     assert_eq!(line(&changed, "rate_limit")[1], "unlimited");
     assert!(changed.contains("within five seconds"), "{changed}");
@@ -64,13 +65,13 @@ fn quotas_and_settings_are_shown_and_changed() {
     );
     assert_eq!(line(&back, "tokenize_limit")[1], "20");
     assert_eq!(line(&settings, "deduplicate_tokens")[1], "true");
-    assert_eq!(line(&kept, "deduplicate_tokens")[1], "true");
+    assert_eq!(line(&unchanged, "deduplicate_tokens")[1], "true");
     assert_eq!(
-        line(&kept, "token_deduplication_behavior")[1],
+        line(&unchanged, "token_deduplication_behavior")[1],
         "read_existing"
     );
     for (outcome, expected) in [
-        (quota(&["tokenize_limit"]), "not written NAME=VALUE"),
+        (quota(&["tokenize_limit"]), "expected NAME=VALUE"),
         (quota(&["tokenize=5"]), "tokenize is no quota"),
         (quota(&["tokenize_limit=0"]), "must be from 1 to 1000"),
         (quota(&["cvc_retention=90"]), "must be a time, such as"),
@@ -86,27 +87,27 @@ fn quotas_and_settings_are_shown_and_changed() {
         );
     }
     let doctor = deployment.run(&["doctor"]);
-    assert!(doctor.stdout.contains("0 to mend"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("0 errors"), "{}", doctor.stdout);
 }
 
 #[test]
-fn people_are_added_invited_and_listed() {
+fn members_are_added_invited_and_listed() {
     let (deployment, tenant) = start();
     let with_tenant = |words: &[&str]| {
         let mut words = words.to_vec();
         words.extend(["--tenant", &tenant]);
         deployment.run(&words)
     };
-    let must = |words: &[&str]| {
+    let run_ok = |words: &[&str]| {
         let outcome = with_tenant(words);
         assert!(outcome.success, "{words:?}: {}", outcome.stderr);
         outcome.stdout
     };
 
-    let owner = must(&["member", "add", "--email", "ada@example.com", "--owner"]);
+    let owner = run_ok(&["member", "add", "--email", "ada@example.com", "--owner"]);
     let second = with_tenant(&["member", "add", "--email", "eve@example.com", "--owner"]);
     let twice = with_tenant(&["member", "add", "--email", "Ada@example.com"]);
-    let invited = must(&[
+    let invited = run_ok(&[
         "invitation",
         "create",
         "--email",
@@ -118,17 +119,17 @@ fn people_are_added_invited_and_listed() {
         word_after(&invited, "invitation "),
         word_after(&invited, "link "),
     );
-    let listed = must(&["invitation", "list"]);
-    let resent = must(&["invitation", "resend", "--invitation", &id]);
-    let dead = with_tenant(&["invitation", "accept", "--link", &old_link]);
-    let accepted = must(&[
+    let listed = run_ok(&["invitation", "list"]);
+    let resent = run_ok(&["invitation", "resend", "--invitation", &id]);
+    let revoked = with_tenant(&["invitation", "accept", "--link", &old_link]);
+    let accepted = run_ok(&[
         "invitation",
         "accept",
         "--link",
         &word_after(&resent, "link "),
     ]);
-    let members = must(&["member", "list"]);
-    let empty = must(&["invitation", "list"]);
+    let members = run_ok(&["member", "list"]);
+    let empty = run_ok(&["invitation", "list"]);
 
     let owner = word_after(&owner, "member ");
     assert!(
@@ -146,7 +147,11 @@ fn people_are_added_invited_and_listed() {
         ["READ_ONLY", "PENDING", "grace@example.com"]
     );
     assert!(!listed.contains(&old_link), "{listed}");
-    assert!(dead.stderr.contains("sent again since"), "{}", dead.stderr);
+    assert!(
+        revoked.stderr.contains("sent again since"),
+        "{}",
+        revoked.stderr
+    );
     assert_eq!(line(&members, &owner)[1..], ["OWNER", "ada@example.com"]);
     let grace = word_after(&accepted, "member ");
     assert_eq!(
@@ -154,10 +159,100 @@ fn people_are_added_invited_and_listed() {
         ["READ_ONLY", "grace@example.com"]
     );
     assert_eq!(empty, "");
-    let wrong = with_tenant(&["member", "add", "--email", "ada"]);
+}
+
+#[test]
+fn a_member_needs_an_email_address() {
+    let (deployment, tenant) = start();
+
+    let outcome = deployment.run(&["member", "add", "--email", "ada", "--tenant", &tenant]);
+
+    let reason = outcome.stderr;
+    assert!(reason.contains("must be an e-mail address"), "{reason}");
+}
+
+#[test]
+fn a_requested_deletion_is_listed_and_canceled_by_command() {
+    let (deployment, tenant) = start();
+    let administrator = deployment.run_ok(&[
+        "app",
+        "create",
+        "--tenant",
+        &tenant,
+        "--name",
+        "Administrator",
+        "--type",
+        "management",
+        "--all-permissions",
+    ]);
+    let app = word_after(&administrator, "application ");
+    let key = deployment.run_ok(&["key", "create", "--tenant", &tenant, "--app", &app]);
+    let key = key.lines().next().unwrap().to_owned();
+    let cancel = ["tenant", "cancel-deletion", "--tenant", &tenant];
+
+    let none_requested = deployment.run(&cancel);
+    let node = deployment.serve();
+    let status = runtime().block_on(async {
+        let url = format!("{}/tenants/self", node.base_url);
+        let client = reqwest::Client::new();
+        let request = client.delete(url).header("bt-api-key", &key);
+        request.send().await.unwrap().status()
+    });
+    let requested = deployment.run_ok(&["tenant", "list"]);
+    let doctor = deployment.run(&["doctor"]).stdout;
+    deployment.run_ok(&cancel);
+    let canceled = deployment.run_ok(&["tenant", "list"]);
+
     assert!(
-        wrong.stderr.contains("must be an e-mail address"),
+        none_requested.stderr.contains("no deletion"),
         "{}",
-        wrong.stderr
+        none_requested.stderr
     );
+    assert_eq!(status, 204);
+    assert!(requested.contains("deletion requested"), "{requested}");
+    assert!(doctor.contains("cancel-deletion"), "{doctor}");
+    assert!(!canceled.contains("deletion"), "{canceled}");
+}
+
+#[test]
+fn doctor_reports_hosted_behaviors_and_tenants_without_an_administrator() {
+    let (deployment, tenant) = start();
+    let manager = deployment.run_ok(&[
+        "app",
+        "create",
+        "--tenant",
+        &tenant,
+        "--name",
+        "Manager",
+        "--type",
+        "management",
+        "--permission",
+        "application:create",
+    ]);
+    let app = word_after(&manager, "application ");
+
+    let lacking = deployment.run(&["doctor"]).stdout;
+    let permit = ["app", "permit", "--tenant", &tenant, "--app", &app];
+    deployment.run_ok(&[&permit[..], &["application:grant"]].concat());
+    let strict = deployment.run(&["doctor"]).stdout;
+    deployment.configure(
+        "[sessions]\nrequire_subset = false\n\
+         [tenants]\nimmediate_deletion = true\nunrestricted_grants = true",
+    );
+    let relaxed = deployment.run(&["doctor"]).stdout;
+
+    assert!(
+        lacking.contains("has no application with application:grant"),
+        "{lacking}"
+    );
+    for name in ["application:grant", "require_subset", "[tenants]"] {
+        assert!(!strict.contains(name), "{strict}");
+    }
+    for name in [
+        "sessions.require_subset",
+        "tenants.immediate_deletion",
+        "tenants.unrestricted_grants",
+    ] {
+        assert!(relaxed.contains(name), "{relaxed}");
+    }
 }

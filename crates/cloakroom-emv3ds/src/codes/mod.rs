@@ -1,4 +1,4 @@
-//! EMV codes and the names that our API gives to them.
+//! EMV codes and their names in the API.
 
 mod requests;
 mod results;
@@ -14,8 +14,8 @@ pub use results::{
     TransStatus, reason_name,
 };
 
-/// An enumeration whose values have a code on the wire and a name in our API. Several codes may share
-/// a name: the first one is what the name means. More names after `|` are understood and not given.
+/// Defines an enum whose values have a code on the wire and a name in the API. If several codes share
+/// a name, the name maps to the first. Names after `|` are accepted as input only.
 macro_rules! codes {
     ($(
         $(#[$about:meta])*
@@ -30,12 +30,12 @@ macro_rules! codes {
         impl $kind {
             pub const ALL: &[Self] = &[$(Self::$value),*];
 
-            /// As on the wire.
+            /// The code on the wire.
             pub const fn code(self) -> &'static str {
                 match self { $(Self::$value => $code),* }
             }
 
-            /// As in our API.
+            /// The name in the API.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$value => $name),* }
             }
@@ -67,7 +67,7 @@ mod tests {
                 let by_name = $kind::from_name(value.name()).unwrap();
                 assert_eq!(by_name.name(), value.name());
                 if by_name != *value {
-                    // Only what the specification maps to another value's name.
+                    // Only codes that the specification maps to another value's name.
                     assert!(SHARED_NAMES.contains(&(stringify!($kind), value.code())), "{value:?}");
                 }
             }

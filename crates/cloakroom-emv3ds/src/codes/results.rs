@@ -1,4 +1,4 @@
-//! What answers and results say.
+//! Codes of responses and results.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::codes;
 
 codes! {
-    /// The outcome, so far or for good.
+    /// `transStatus`: the initial or final authentication result.
     TransStatus {
         Successful = "Y" "successful",
         Attempted = "A" "attempted",
@@ -16,11 +16,11 @@ codes! {
         DecoupledChallenge = "D" "decoupled_challenge",
         Rejected = "R" "rejected",
         Informational = "I" "informational",
-        // Secure payment confirmation, which nobody here asks for: as good as unavailable.
+        // Secure Payment Confirmation is never requested, so this maps to unavailable.
         PaymentConfirmation = "S" "unavailable",
     }
 
-    /// Why the outcome is what it is, for all networks. See [`reason_name`] for those of one network.
+    /// `transStatusReason` codes of all networks. See [`reason_name`] for network-specific codes.
     StatusReason {
         CardAuthenticationFailed = "01" "card-authentication-failed",
         UnknownDevice = "02" "unknown-device",
@@ -50,7 +50,7 @@ codes! {
         AttemptedButNotPerformed = "26" "authentication-attempted-but-not-performed",
     }
 
-    /// Why a challenge did not come to its end.
+    /// `challengeCancel`: why a challenge was not completed.
     ChallengeCancel {
         CardholderCanceled = "01" "cardholder-canceled",
         RequestorCanceled = "02" "requestor-canceled",
@@ -64,7 +64,7 @@ codes! {
         ErrorAfterRequest = "10" "error",
     }
 
-    /// Whether the cardholder put the merchant on the list of those to be trusted.
+    /// Trust list status of the merchant.
     ListStatus {
         Trusted = "Y" "merchant-trusted",
         NotTrusted = "N" "merchant-not-trusted",
@@ -74,7 +74,7 @@ codes! {
         Unknown = "U" "unknown",
     }
 
-    /// Who told the status of the list.
+    /// The component that set the trust list status.
     ListStatusSource {
         ThreeDsServer = "01" "3ds-server",
         DirectoryServer = "02" "directory-server",
@@ -89,7 +89,7 @@ codes! {
         Decoupled = "04" "decoupled",
     }
 
-    /// What the access control server of a card range can do. Codes from 80 belong to networks.
+    /// Capabilities of the ACS of a card range. Codes from 80 are reserved for the networks.
     AcsInformation {
         AuthenticationAvailable = "01" "threeds-auth-available",
         AttemptsSupported = "02" "threeds-attempts-supported",
@@ -112,14 +112,14 @@ impl<'de> Deserialize<'de> for TransStatus {
 }
 
 impl TransStatus {
-    /// Whether nothing more is to come after an answer with this status.
+    /// Whether an `ARes` with this status ends the authentication.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Challenge | Self::DecoupledChallenge)
     }
 }
 
 impl ChallengeType {
-    /// From `authenticationMethod` of 2.3.1, which tells more kinds than our API does.
+    /// From `authenticationMethod` of 2.3.1, which has more values than the API.
     pub fn from_method(code: &str) -> Option<Self> {
         match code {
             "01" => Some(Self::Static),
@@ -133,7 +133,7 @@ impl ChallengeType {
     }
 }
 
-/// Reasons that one network gives: its name as our API spells it, code, name.
+/// Network-specific reasons: network name in the API, code, name.
 const NETWORK_REASONS: &[(&str, &str, &str)] = &[
     ("Visa", "80", "error-connecting-to-acs"),
     ("Visa", "81", "acs-timed-out"),
@@ -150,7 +150,7 @@ const NETWORK_REASONS: &[(&str, &str, &str)] = &[
     ("Mastercard", "80", "identity-check-insights"),
 ];
 
-/// The name of a reason. A code that nobody has named has none.
+/// The API name of a `transStatusReason` code, if known.
 pub fn reason_name(network: &str, code: &str) -> Option<&'static str> {
     if let Some(reason) = StatusReason::from_code(code) {
         return Some(reason.name());
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_of_a_network_is_named_for_that_network_only() {
+    fn network_reasons_are_named_for_their_network_only() {
         assert_eq!(
             reason_name("Visa", "01"),
             Some("card-authentication-failed")
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_of_the_newest_version_have_a_type() {
+    fn authentication_methods_map_to_challenge_types() {
         let named = |code| ChallengeType::from_method(code).map(ChallengeType::name);
         assert_eq!(named("01"), Some("static"));
         for code in ["02", "03", "04", "05", "06", "10", "13", "14", "15", "16"] {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_that_others_named_keep_their_code() {
+    fn codes_sharing_a_name_resolve_to_the_first() {
         assert_eq!(
             TransStatus::from_name("unavailable"),
             Some(TransStatus::Unavailable)

@@ -1,4 +1,4 @@
-//! The `AReq`: what a browser and what an app add.
+//! The `AReq`: fields of the browser channel and of the app channel.
 
 use super::Format::{
     Ascii, Boolean, Codes, Digits, Ip, List, Minutes, Number, Object, PublicKey, Text, Url, Uuid,
@@ -15,50 +15,52 @@ static WITH_JAVASCRIPT: Rule = Rule {
 const COLOR_DEPTH: super::Format = Codes(&["1", "4", "8", "15", "16", "24", "32", "48"]);
 const PIXELS: super::Format = Digits { min: 1, max: 6 };
 
-const ONLY: Channels = Channels::BROWSER;
+const BROWSER_ONLY: Channels = Channels::BROWSER;
 
-/// In the oldest version JavaScript was taken for granted.
+/// 2.1.0 assumes that JavaScript is enabled.
 pub(super) const BROWSER: &[Field] = &[
-    required("browserAcceptHeader", Text { min: 1, max: 2048 }).on(ONLY),
-    optional("browserIP", Ip).on(ONLY),
+    required("browserAcceptHeader", Text { min: 1, max: 2048 }).on(BROWSER_ONLY),
+    optional("browserIP", Ip).on(BROWSER_ONLY),
     required("browserJavascriptEnabled", Boolean)
         .since(V2_2_0)
-        .on(ONLY),
+        .on(BROWSER_ONLY),
     required("browserJavaEnabled", Boolean)
         .until(V2_1_0)
-        .on(ONLY),
+        .on(BROWSER_ONLY),
     when(&WITH_JAVASCRIPT, "browserJavaEnabled", Boolean)
         .since(V2_2_0)
-        .on(ONLY),
+        .on(BROWSER_ONLY),
     required("browserLanguage", Ascii { min: 1, max: 8 })
         .until(V2_2_0)
-        .on(ONLY),
+        .on(BROWSER_ONLY),
     required("browserLanguage", Ascii { min: 1, max: 35 })
         .since(V2_3_1)
-        .on(ONLY),
+        .on(BROWSER_ONLY),
     required("browserColorDepth", COLOR_DEPTH)
         .until(V2_1_0)
-        .on(ONLY),
+        .on(BROWSER_ONLY),
     when(&WITH_JAVASCRIPT, "browserColorDepth", COLOR_DEPTH)
         .since(V2_2_0)
-        .on(ONLY),
+        .on(BROWSER_ONLY),
     required("browserScreenHeight", PIXELS)
         .until(V2_1_0)
-        .on(ONLY),
+        .on(BROWSER_ONLY),
     when(&WITH_JAVASCRIPT, "browserScreenHeight", PIXELS)
         .since(V2_2_0)
-        .on(ONLY),
+        .on(BROWSER_ONLY),
     required("browserScreenWidth", PIXELS)
         .until(V2_1_0)
-        .on(ONLY),
+        .on(BROWSER_ONLY),
     when(&WITH_JAVASCRIPT, "browserScreenWidth", PIXELS)
         .since(V2_2_0)
-        .on(ONLY),
-    required("browserTZ", Minutes).until(V2_1_0).on(ONLY),
+        .on(BROWSER_ONLY),
+    required("browserTZ", Minutes)
+        .until(V2_1_0)
+        .on(BROWSER_ONLY),
     when(&WITH_JAVASCRIPT, "browserTZ", Minutes)
         .since(V2_2_0)
-        .on(ONLY),
-    required("browserUserAgent", Text { min: 1, max: 2048 }).on(ONLY),
+        .on(BROWSER_ONLY),
+    required("browserUserAgent", Text { min: 1, max: 2048 }).on(BROWSER_ONLY),
     required(
         "acceptLanguage",
         List {
@@ -67,10 +69,12 @@ pub(super) const BROWSER: &[Field] = &[
         },
     )
     .since(V2_3_1)
-    .on(ONLY),
-    required("threeDSCompInd", Codes(&["Y", "N", "U"])).on(ONLY),
-    optional("threeDSMethodId", Uuid).since(V2_3_1).on(ONLY),
-    required("notificationURL", Url { max: 256 }).on(ONLY),
+    .on(BROWSER_ONLY),
+    required("threeDSCompInd", Codes(&["Y", "N", "U"])).on(BROWSER_ONLY),
+    optional("threeDSMethodId", Uuid)
+        .since(V2_3_1)
+        .on(BROWSER_ONLY),
+    required("notificationURL", Url { max: 256 }).on(BROWSER_ONLY),
 ];
 
 const UI_TYPES: super::Format = Codes(&["01", "02", "03", "04", "05"]);

@@ -1,4 +1,4 @@
-//! The `AReq`: what is bought, how it is paid, and what speaks for or against it.
+//! The `AReq`: purchase, recurring payments and risk information.
 
 use super::Format::{Codes, CodesOrNetwork, Currency, Date, Digits, Email, Number, Object, Second};
 use super::areq::{LIST_SOURCE, LIST_STATUS};
@@ -8,8 +8,7 @@ use crate::codes::AuthenticationCategory;
 use crate::version::Version::{V2_1_0, V2_2_0, V2_3_1};
 
 static FOR_PURCHASES: Rule = Rule {
-    name: "for payments, for recurring and installment transactions, and for what a merchant \
-           charges alone",
+    name: "for payments, for recurring and installment transactions, and for 3RI payments",
     condition: Condition::Any(&[
         Condition::Category(AuthenticationCategory::Payment),
         Condition::Is("threeDSRequestorAuthenticationInd", &["02", "03"]),
@@ -25,7 +24,7 @@ static FOR_INSTALLMENTS: Rule = Rule {
     ]),
 };
 
-static FOR_REPEATED: Rule = Rule {
+static FOR_RECURRING: Rule = Rule {
     name: "for recurring and installment transactions",
     condition: Condition::Any(&[
         Condition::Is("threeDSRequestorAuthenticationInd", &["02", "03"]),
@@ -33,69 +32,69 @@ static FOR_REPEATED: Rule = Rule {
     ]),
 };
 
-static WITH_STATUS: Rule = Rule {
+static WITH_WHITE_LIST_STATUS: Rule = Rule {
     name: "with whiteListStatus",
     condition: Condition::Present("whiteListStatus"),
 };
 
-static WITH_TRUST_STATUS: Rule = Rule {
+static WITH_TRUST_LIST_STATUS: Rule = Rule {
     name: "with trustListStatus",
     condition: Condition::Present("trustListStatus"),
 };
 
 const AMOUNT: super::Format = Digits { min: 1, max: 48 };
 const EXPONENT: super::Format = Digits { min: 1, max: 1 };
-const COUNT: super::Format = Number {
+const INSTALLMENTS: super::Format = Number {
     digits: (1, 3),
     min: 2,
     max: 999,
 };
 const DAYS: super::Format = Digits { min: 1, max: 4 };
 
-const CUSTOMER: Channels = Channels::CUSTOMER;
-const MERCHANT: Channels = Channels::THREE_RI;
+const APP_AND_BROWSER: Channels = Channels::APP_AND_BROWSER;
+const THREE_RI: Channels = Channels::THREE_RI;
 
-/// In the oldest version there is no purchase without the cardholder.
+/// 2.1.0 has no purchase data on the 3RI channel.
 pub(super) const PURCHASE: &[Field] = &[
     when(&FOR_PURCHASES, "purchaseAmount", AMOUNT)
         .until(V2_1_0)
-        .on(CUSTOMER),
+        .on(APP_AND_BROWSER),
     when(&FOR_PURCHASES, "purchaseAmount", AMOUNT).since(V2_2_0),
     when(&FOR_PURCHASES, "purchaseCurrency", Currency)
         .until(V2_1_0)
-        .on(CUSTOMER),
+        .on(APP_AND_BROWSER),
     when(&FOR_PURCHASES, "purchaseCurrency", Currency).since(V2_2_0),
     when(&FOR_PURCHASES, "purchaseExponent", EXPONENT)
         .until(V2_1_0)
-        .on(CUSTOMER),
+        .on(APP_AND_BROWSER),
     when(&FOR_PURCHASES, "purchaseExponent", EXPONENT).since(V2_2_0),
     when(&FOR_PURCHASES, "purchaseDate", Second)
         .until(V2_1_0)
-        .on(CUSTOMER),
+        .on(APP_AND_BROWSER),
     when(&FOR_PURCHASES, "purchaseDate", Second).since(V2_2_0),
     optional("transType", Codes(&["01", "03", "10", "11", "28"])),
-    when(&FOR_INSTALLMENTS, "purchaseInstalData", COUNT)
+    when(&FOR_INSTALLMENTS, "purchaseInstalData", INSTALLMENTS)
         .until(V2_1_0)
-        .on(CUSTOMER),
-    optional("purchaseInstalData", COUNT)
+        .on(APP_AND_BROWSER),
+    optional("purchaseInstalData", INSTALLMENTS)
         .until(V2_1_0)
-        .on(MERCHANT),
-    when(&FOR_INSTALLMENTS, "purchaseInstalData", COUNT).since(V2_2_0),
-    when(&FOR_REPEATED, "recurringExpiry", Date)
+        .on(THREE_RI),
+    when(&FOR_INSTALLMENTS, "purchaseInstalData", INSTALLMENTS).since(V2_2_0),
+    when(&FOR_RECURRING, "recurringExpiry", Date)
         .until(V2_1_0)
-        .on(CUSTOMER),
-    optional("recurringExpiry", Date).until(V2_1_0).on(MERCHANT),
-    when(&FOR_REPEATED, "recurringExpiry", Date)
+        .on(APP_AND_BROWSER),
+    optional("recurringExpiry", Date).until(V2_1_0).on(THREE_RI),
+    when(&FOR_RECURRING, "recurringExpiry", Date)
         .since(V2_2_0)
         .until(V2_2_0),
     optional("recurringExpiry", Date).since(V2_3_1),
-    when(&FOR_REPEATED, "recurringFrequency", DAYS)
+    when(&FOR_RECURRING, "recurringFrequency", DAYS)
         .until(V2_1_0)
-        .on(CUSTOMER),
+        .on(APP_AND_BROWSER),
     optional("recurringFrequency", DAYS)
         .until(V2_1_0)
-        .on(MERCHANT),
-    when(&FOR_REPEATED, "recurringFrequency", DAYS)
+        .on(THREE_RI),
+    when(&FOR_RECURRING, "recurringFrequency", DAYS)
         .since(V2_2_0)
         .until(V2_2_0),
     optional("recurringFrequency", DAYS).since(V2_3_1),
@@ -143,11 +142,20 @@ pub(super) const RISK: &[Field] = &[
     optional("whiteListStatus", LIST_STATUS)
         .since(V2_2_0)
         .until(V2_2_0),
-    when(&WITH_STATUS, "whiteListStatusSource", LIST_SOURCE)
-        .since(V2_2_0)
-        .until(V2_2_0),
+    when(
+        &WITH_WHITE_LIST_STATUS,
+        "whiteListStatusSource",
+        LIST_SOURCE,
+    )
+    .since(V2_2_0)
+    .until(V2_2_0),
     optional("trustListStatus", LIST_STATUS).since(V2_3_1),
-    when(&WITH_TRUST_STATUS, "trustListStatusSource", LIST_SOURCE).since(V2_3_1),
+    when(
+        &WITH_TRUST_LIST_STATUS,
+        "trustListStatusSource",
+        LIST_SOURCE,
+    )
+    .since(V2_3_1),
     optional("transChallengeExemption", Digits { min: 2, max: 2 }).since(V2_3_1),
     optional("deviceBindingStatus", Digits { min: 2, max: 2 }).since(V2_3_1),
     optional("deviceBindingStatusSource", Digits { min: 2, max: 2 }).since(V2_3_1),

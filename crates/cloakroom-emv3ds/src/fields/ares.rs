@@ -1,4 +1,4 @@
-//! The `ARes` and the `RReq`: the outcome so far, and the outcome for good.
+//! The `ARes` and the `RReq`: the initial and the final authentication result.
 
 use super::Format::{
     Alphanumeric, AnyObject, Ascii, Base64, Codes, Digits, List, Number, Object, Text, Url, Uuid,
@@ -25,17 +25,17 @@ static FOR_APPS: Rule = Rule {
     condition: APP,
 };
 
-static IF_PAYMENT_IS_DENIED: Rule = Rule {
+static IF_PAYMENT_FAILED: Rule = Rule {
     name: "for payments if transStatus is N, U or R",
     condition: Condition::All(&[PAYMENT, Condition::Is("transStatus", &["N", "U", "R"])]),
 };
 
-static IF_PAYMENT_IS_GRANTED: Rule = Rule {
+static IF_PAYMENT_SUCCEEDED: Rule = Rule {
     name: "for payments if transStatus is Y or A",
     condition: Condition::All(&[PAYMENT, Condition::Is("transStatus", &["Y", "A"])]),
 };
 
-static IF_NOT_OVER: Rule = Rule {
+static IF_CHALLENGE: Rule = Rule {
     name: "if transStatus is C or D",
     condition: Condition::Is("transStatus", &["C", "D"]),
 };
@@ -60,7 +60,7 @@ static IF_CONFIRMED_DECOUPLED: Rule = Rule {
     condition: Condition::Is("acsDecConInd", &["Y"]),
 };
 
-static IF_DECIDED: Rule = Rule {
+static IF_AUTHENTICATED_OR_FAILED: Rule = Rule {
     name: "if transStatus is Y or N",
     condition: Condition::Is("transStatus", &["Y", "N"]),
 };
@@ -68,12 +68,12 @@ static IF_DECIDED: Rule = Rule {
 static IF_INTERACTIVE: Rule = Rule {
     name: "unless the authentication was decoupled",
     condition: Condition::Any(&[
-        Condition::Answered(TransStatus::Challenge),
+        Condition::AresStatus(TransStatus::Challenge),
         Condition::Is("authenticationType", &["01", "02", "03"]),
     ]),
 };
 
-/// Who answers D has to confirm it.
+/// `transStatus` D requires `acsDecConInd` Y.
 pub(super) const CONSTRAINTS: &[Constraint] = &[Constraint {
     until: V2_3_1,
     when: Condition::Is("transStatus", &["D"]),
@@ -82,7 +82,7 @@ pub(super) const CONSTRAINTS: &[Constraint] = &[Constraint {
 }];
 
 const REFERENCE: super::Format = Text { min: 1, max: 32 };
-/// Two digits; codes that nobody has named yet must survive.
+/// Any two digits, so that codes added later are accepted.
 const CODE: super::Format = Digits { min: 2, max: 2 };
 const AUTHENTICATION_VALUE: super::Format = Base64 { bytes: 20 };
 const ECI: super::Format = Alphanumeric { min: 2, max: 2 };
@@ -119,18 +119,18 @@ pub(super) const ARES: &[Field] = &[
         Codes(&["Y", "N", "U", "A", "C", "D", "R", "I", "S"]),
     )
     .since(V2_3_1),
-    when(&IF_PAYMENT_IS_DENIED, "transStatusReason", CODE),
+    when(&IF_PAYMENT_FAILED, "transStatusReason", CODE),
     optional("transStatusReasonInfo", Text { min: 1, max: 256 }).since(V2_3_1),
     optional("transChallengeExemption", CODE).since(V2_3_1),
     when(
-        &IF_PAYMENT_IS_GRANTED,
+        &IF_PAYMENT_SUCCEEDED,
         "authenticationValue",
         AUTHENTICATION_VALUE,
     ),
     optional("eci", ECI),
-    when(&IF_NOT_OVER, "acsChallengeMandated", YES_NO),
-    when(&IF_NOT_OVER, "authenticationType", CODE).until(V2_2_0),
-    when(&IF_NOT_OVER, "authenticationMethod", METHODS).since(V2_3_1),
+    when(&IF_CHALLENGE, "acsChallengeMandated", YES_NO),
+    when(&IF_CHALLENGE, "authenticationType", CODE).until(V2_2_0),
+    when(&IF_CHALLENGE, "authenticationMethod", METHODS).since(V2_3_1),
     when(&FOR_BROWSER_CHALLENGES, "acsURL", Url { max: 2048 }),
     when(&FOR_APP_CHALLENGES, "acsRenderingType", Object),
     required("acsRenderingType.acsInterface", CODE),
@@ -184,17 +184,17 @@ pub(super) const RREQ: &[Field] = &[
         Codes(&["Y", "N", "U", "A", "R", "D"]),
     )
     .since(V2_3_1),
-    when(&IF_PAYMENT_IS_DENIED, "transStatusReason", CODE),
+    when(&IF_PAYMENT_FAILED, "transStatusReason", CODE),
     optional("transStatusReasonInfo", Text { min: 1, max: 256 }).since(V2_3_1),
     optional("transChallengeExemption", CODE).since(V2_3_1),
     when(
-        &IF_PAYMENT_IS_GRANTED,
+        &IF_PAYMENT_SUCCEEDED,
         "authenticationValue",
         AUTHENTICATION_VALUE,
     ),
-    when(&IF_PAYMENT_IS_GRANTED, "eci", ECI),
-    when(&IF_DECIDED, "authenticationType", CODE).until(V2_2_0),
-    when(&IF_DECIDED, "authenticationMethod", METHODS).since(V2_3_1),
+    when(&IF_PAYMENT_SUCCEEDED, "eci", ECI),
+    when(&IF_AUTHENTICATED_OR_FAILED, "authenticationType", CODE).until(V2_2_0),
+    when(&IF_AUTHENTICATED_OR_FAILED, "authenticationMethod", METHODS).since(V2_3_1),
     when(
         &IF_INTERACTIVE,
         "interactionCounter",

@@ -1,13 +1,13 @@
-//! A row of a table.
+//! Rows of the field tables.
 
 use std::fmt;
 
-use super::condition::{Condition, Facts, Rule};
+use super::condition::{Condition, Context, Rule};
 use super::format::Format;
 use crate::codes::DeviceChannel;
 use crate::version::Version;
 
-/// On which device channels a field exists.
+/// A set of device channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels(u8);
 
@@ -15,8 +15,8 @@ impl Channels {
     pub const APP: Self = Self(1);
     pub const BROWSER: Self = Self(2);
     pub const THREE_RI: Self = Self(4);
-    /// With a cardholder.
-    pub const CUSTOMER: Self = Self(3);
+    /// The channels with the cardholder present.
+    pub const APP_AND_BROWSER: Self = Self(3);
     pub const ALL: Self = Self(7);
 
     pub const fn contains(self, channel: DeviceChannel) -> bool {
@@ -29,21 +29,21 @@ impl Channels {
     }
 }
 
-/// When a field must be there.
+/// Whether a field is required.
 #[derive(Clone, Copy, Debug)]
 pub enum Inclusion {
     Required,
     Optional,
-    /// Required under a rule, else optional.
+    /// Required if the rule's condition holds, otherwise optional.
     Conditional(&'static Rule),
 }
 
 impl Inclusion {
-    pub(crate) fn requires(self, facts: &Facts<'_>) -> bool {
+    pub(crate) fn requires(self, context: &Context<'_>) -> bool {
         match self {
             Self::Required => true,
             Self::Optional => false,
-            Self::Conditional(rule) => rule.condition.holds(facts),
+            Self::Conditional(rule) => rule.condition.holds(context),
         }
     }
 }
@@ -58,18 +58,18 @@ impl fmt::Display for Inclusion {
     }
 }
 
-/// A field, from a version to a version, on some channels.
+/// A field in a range of versions and a set of device channels.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Names joined by dots. An element of a list has the path of its list.
+    /// Names joined by dots. Elements of a list have the path of the list.
     pub path: &'static str,
     pub format: Format,
     pub since: Version,
     pub until: Version,
     pub channels: Channels,
-    /// Inside an object: given that the object is there.
+    /// For a field of an object: applies if the object is present.
     pub inclusion: Inclusion,
-    /// Where the name begins in the path. Known before, because it is asked for all the time.
+    /// Offset of the name in the path, precomputed because it is used for every lookup.
     name_at: usize,
 }
 
@@ -101,8 +101,8 @@ impl Field {
         self
     }
 
-    /// Whether there is such a field in a message of that version and channel. Without a channel
-    /// only fields of all channels are known.
+    /// Whether the field exists in this version and on this channel. Without a channel, only fields
+    /// of all channels exist.
     pub fn applies(&self, version: Version, channel: Option<DeviceChannel>) -> bool {
         let on_channel = match channel {
             Some(channel) => self.channels.contains(channel),
@@ -111,12 +111,12 @@ impl Field {
         self.since <= version && version <= self.until && on_channel
     }
 
-    /// The name, without that of the object it is in.
+    /// The last component of the path.
     pub fn name(&self) -> &'static str {
         self.path.get(self.name_at..).unwrap_or_default()
     }
 
-    /// The path of the object it is in, empty for the message itself.
+    /// The path of the enclosing object; empty for a top-level field.
     pub(crate) fn parent(&self) -> &'static str {
         self.path
             .get(..self.name_at.saturating_sub(1))
@@ -145,7 +145,7 @@ pub(crate) const fn when(rule: &'static Rule, path: &'static str, format: Format
     Field::new(path, format, Inclusion::Conditional(rule))
 }
 
-/// Under a condition, a field that is there has one of these values.
+/// Restricts the values of a field, if present, under a condition.
 pub(crate) struct Constraint {
     pub(crate) until: Version,
     pub(crate) when: Condition,

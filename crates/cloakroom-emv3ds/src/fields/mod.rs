@@ -1,45 +1,46 @@
-//! One table per message: which fields there are, in which versions and channels, what their values
-//! look like, and when they must be there.
+//! One field table per message type: the fields, the versions and device channels they exist in,
+//! their formats, and when they are required.
 
 mod areq;
 mod areq_channels;
+mod areq_parties;
 mod areq_purchase;
 mod ares;
-mod check;
 mod condition;
 mod field;
 mod format;
 mod others;
 mod ranges;
+mod validate;
 
 use crate::codes::DeviceChannel;
 use crate::messages::MessageKind;
 use crate::version::Version;
 
-pub(crate) use check::{Findings, Strictness, check, known_path};
-pub(crate) use condition::Facts;
+pub(crate) use condition::Context;
 pub use condition::{Condition, Rule};
 pub(crate) use field::Constraint;
 pub use field::{Channels, Field, Inclusion};
 pub use format::Format;
 pub(crate) use format::is_uuid;
+pub(crate) use validate::{FieldErrors, UnknownFields, known_path, validate};
 
-/// The rows of a message, in the order of the tables. A path has several rows if its format or
-/// inclusion depends on the version or channel; for one version and channel there is at most one.
+/// The rows of a message type, in table order. A path has several rows if its format or inclusion
+/// depends on the version or device channel; a version and channel has at most one row per path.
 pub fn fields(kind: MessageKind) -> impl Iterator<Item = &'static Field> {
     tables(kind).iter().copied().flatten()
 }
 
-/// The row of a path. Of several, the one of 2.2.0, which is what is mostly spoken; [`field_of`]
-/// finds the one of a version and channel.
+/// The row of a path. If there are several, returns the one for 2.2.0, the most common version;
+/// [`field_for`] returns the row for a given version and channel.
 pub fn field(kind: MessageKind, path: &str) -> Option<&'static Field> {
     let rows = || fields(kind).filter(|row| row.path == path);
     let common = |row: &&Field| row.since <= Version::V2_2_0 && Version::V2_2_0 <= row.until;
     rows().find(common).or_else(|| rows().next())
 }
 
-/// The row of a path in a version and, for an `AReq`, on a channel.
-pub fn field_of(
+/// The row of a path in a version and, for an `AReq`, on a device channel.
+pub fn field_for(
     kind: MessageKind,
     path: &str,
     version: Version,
@@ -54,8 +55,8 @@ fn tables(kind: MessageKind) -> &'static [&'static [Field]] {
         MessageKind::PRes => &[ranges::PRES, others::EXTENSION],
         MessageKind::AReq => &[
             areq::ENVELOPE,
-            areq::MERCHANT,
-            areq::CARDHOLDER,
+            areq_parties::MERCHANT,
+            areq_parties::CARDHOLDER,
             areq_channels::BROWSER,
             areq_channels::APP,
             areq_purchase::PURCHASE,
@@ -71,7 +72,7 @@ fn tables(kind: MessageKind) -> &'static [&'static [Field]] {
     }
 }
 
-/// What a value must be, given others.
+/// Restrictions of a value that depend on other fields.
 pub(crate) fn constraints(kind: MessageKind) -> &'static [Constraint] {
     match kind {
         MessageKind::AReq => areq::CONSTRAINTS,

@@ -1,10 +1,10 @@
-//! The small messages: `CReq`, `CRes`, `RRes` and `Erro`.
+//! `CReq`, `CRes`, `RRes`, `Erro`, and the message extensions.
 
 use super::Format::{AnyObject, Boolean, Codes, Digits, Letters, Objects, Text, Uuid, Version};
 use super::field::{Field, optional, required};
 use crate::version::Version::{V2_1_0, V2_2_0};
 
-/// What every message but `Erro` may have besides.
+/// Every message except `Erro` may have extensions.
 pub(super) const EXTENSION: &[Field] = &[
     optional(
         "messageExtension",
@@ -29,8 +29,8 @@ pub(super) const CREQ: &[Field] = &[
     ),
 ];
 
-/// The last one, which a browser brings. Later versions need no mark that it is the last one, and
-/// many write it all the same.
+/// The final `CRes`, which the browser posts. `challengeCompletionInd` is required in 2.1.0 only, but
+/// many ACSs send it in later versions too.
 pub(super) const CRES: &[Field] = &[
     required("messageVersion", Version),
     required("threeDSServerTransID", Uuid),
@@ -40,7 +40,7 @@ pub(super) const CRES: &[Field] = &[
     optional("challengeCompletionInd", Codes(&["Y"])).since(V2_2_0),
 ];
 
-/// The id of the SDK is there for apps, which the message does not tell.
+/// `sdkTransID` is present on the app channel; the message does not contain the channel.
 pub(super) const RRES: &[Field] = &[
     required("messageVersion", Version),
     required("threeDSServerTransID", Uuid),

@@ -15,10 +15,10 @@ pub(super) const PREQ: &[Field] = &[
     optional("cardRangeDataDownloadInd", Codes(&["Y"])).since(V2_3_1),
 ];
 
-/// As many as fit into a message.
-const ENOUGH: usize = 1_000_000;
+/// Not a real limit: the size of the message is reached first.
+const MAX_RANGES: usize = 1_000_000;
 const RANGES: super::Format = Objects {
-    count: ENOUGH,
+    count: MAX_RANGES,
     max: usize::MAX,
 };
 const NUMBER: super::Format = Digits { min: 13, max: 19 };

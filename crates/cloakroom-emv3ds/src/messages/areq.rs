@@ -12,7 +12,7 @@ use crate::messages::Message;
 use crate::version::Version;
 
 message! {
-    /// What the 3DS server asks: may this card be used here? Made by [`AReq::from_object`].
+    /// Sent by the 3DS Server to start an authentication. Built by [`AReq::from_object`].
     AReq {
         message_version: Version = "messageVersion",
         message_category: String = "messageCategory",
@@ -30,7 +30,8 @@ message! {
         three_ri_ind: String = "threeRIInd",
         threeds_requestor_challenge_ind: OneOrMany<String> = "threeDSRequestorChallengeInd",
         threeds_requestor_authentication_info: OneOrMany<AuthenticationInfo> = "threeDSRequestorAuthenticationInfo",
-        threeds_requestor_prior_authentication_info: OneOrMany<PriorAuthenticationInfo> = "threeDSRequestorPriorAuthenticationInfo",
+        threeds_requestor_prior_authentication_info: OneOrMany<PriorAuthenticationInfo>
+            = "threeDSRequestorPriorAuthenticationInfo",
         threeds_requestor_dec_req_ind: String = "threeDSRequestorDecReqInd",
         threeds_requestor_dec_max_time: String = "threeDSRequestorDecMaxTime",
         threeds_req_auth_method_ind: String = "threeDSReqAuthMethodInd",

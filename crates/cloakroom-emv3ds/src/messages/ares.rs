@@ -1,4 +1,4 @@
-//! The answer to an authentication request.
+//! The authentication response.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::version::Version;
 
 message! {
-    /// What the access control server answers, through the directory server.
+    /// The ACS's response to an [`AReq`], routed through the DS.
     ARes {
         message_version: Version = "messageVersion",
         threeds_server_trans_id: String = "threeDSServerTransID",
@@ -48,10 +48,11 @@ message! {
 }
 
 impl ARes {
-    /// Whether this is an answer to that request: the same transaction and version, all that its
-    /// channel and category need, and no outcome that was not asked for.
+    /// Validates that this is a response to `request`: same transaction (301 if not) and version, all
+    /// fields that the channel and category require, and no decoupled authentication or challenge
+    /// that the request does not allow.
     pub fn answers(&self, request: &AReq) -> Result<(), Fault> {
-        crate::exchange::answers(self, request)
+        crate::correlate::validate_ares(self, request)
     }
 }
 

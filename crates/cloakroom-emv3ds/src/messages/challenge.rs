@@ -1,11 +1,11 @@
-//! The challenge in a browser: what starts it and what ends it.
+//! The challenge request and response of the browser channel.
 
 use super::{Message, MessageExtension, message};
 use crate::codes::TransStatus;
 use crate::version::Version;
 
 message! {
-    /// What a browser brings to the access control server.
+    /// The request to start a challenge, which the browser posts to the ACS.
     CReq {
         message_version: Version = "messageVersion",
         threeds_server_trans_id: String = "threeDSServerTransID",
@@ -19,7 +19,7 @@ message! {
 }
 
 message! {
-    /// What a browser brings back. It passed through the browser, so it proves nothing.
+    /// The final challenge response. It passes through the browser, so it must not be trusted.
     CRes {
         message_version: Version = "messageVersion",
         threeds_server_trans_id: String = "threeDSServerTransID",

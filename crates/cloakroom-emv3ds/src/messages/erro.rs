@@ -1,12 +1,12 @@
-//! The message that says what is wrong with another.
+//! The error message.
 
 use super::{Message, message};
 use crate::fault::{Component, ErrorCode};
 use crate::version::Announced;
 
 message! {
-    /// An error, from anybody to anybody. Its version is as announced: who does not speak ours says
-    /// so in its own.
+    /// Reports an error in another message, between any two components. Its version may be one that
+    /// is not supported here: a component reports an unsupported version in its own version.
     Erro {
         message_version: Announced = "messageVersion",
         error_code: String = "errorCode",
@@ -25,7 +25,7 @@ message! {
 }
 
 impl Erro {
-    /// The code, if it is one that we know.
+    /// The error code, if known.
     pub fn code(&self) -> Option<ErrorCode> {
         ErrorCode::from_code(&self.error_code)
     }

@@ -1,4 +1,4 @@
-//! The kinds of messages, and a message of any kind.
+//! Message types, and a message of any type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,10 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::{AReq, ARes, CReq, CRes, Erro, PReq, PRes, RReq, RRes};
-use crate::fault::Ids;
+use crate::fault::TransactionIds;
 use crate::version::Announced;
 
-/// Spelled as in `messageType`.
+/// The value of `messageType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum MessageKind {
     PReq,
@@ -95,7 +95,7 @@ impl Message {
         }
     }
 
-    /// As announced, because an `Erro` may come in a version that is not spoken here.
+    /// The announced version: an `Erro` may have one that is not supported here.
     pub fn version(&self) -> Announced {
         match self {
             Self::PReq(message) => message.message_version.into(),
@@ -110,7 +110,7 @@ impl Message {
         }
     }
 
-    pub fn ids(&self) -> Ids {
+    pub fn ids(&self) -> TransactionIds {
         match self {
             Self::PReq(message) => message.ids(),
             Self::PRes(message) => message.ids(),

@@ -1,7 +1,7 @@
-//! The messages as structs: one field per EMV field, those that are always there plain.
+//! The messages as structs, with one field per EMV data element. Optional elements are `Option`s.
 //!
-//! None of them shows its values by `Debug`: most carry names, addresses or device data, and any
-//! may carry extensions of which nothing is known.
+//! `Debug` never shows values: most messages contain names, addresses or device data, and any
+//! message may contain unknown extensions.
 
 mod areq;
 mod ares;
@@ -27,8 +27,7 @@ pub use parts::{
 pub use ranges::{AcsProtocolVersion, CardRangeData, PReq, PRes, Range};
 pub use results::{RReq, RRes};
 
-/// A struct with the names of the wire, first what is always there, then the rest. Its `Debug` shows
-/// only its name.
+/// Defines a struct with its field names on the wire: required fields first, then optional ones.
 macro_rules! part {
     (
         $(#[$about:meta])*
@@ -53,15 +52,15 @@ macro_rules! part {
         }
 
         impl $name {
-            /// The names of the wire, to compare with the table of fields.
+            /// Field names on the wire, to compare with the field table.
             #[cfg(test)]
             pub(crate) const WIRE_NAMES: &[&str] = &[$($always_wire,)* $($sometimes_wire),*];
         }
     };
 }
 
-/// As `part!`, for what only shows its name by `Debug`.
-macro_rules! quiet_part {
+/// As `part!`, with a `Debug` that shows only the name of the struct.
+macro_rules! redacted_part {
     ($(#[$about:meta])* $name:ident $fields:tt) => {
         $crate::messages::part! { $(#[$about])* $name $fields }
 
@@ -73,7 +72,7 @@ macro_rules! quiet_part {
     };
 }
 
-/// As `part!`, for a message: `Debug` shows kind, version and ids, and `from_object` checks.
+/// As `part!`, for a message: `Debug` shows type, version and ids, and `from_object` validates.
 macro_rules! message {
     ($(#[$about:meta])* $name:ident { $($fields:tt)* } ids { $($id:ident),* } wrapped $wrap:expr) => {
         $crate::messages::part! { $(#[$about])* $name { $($fields)* } }
@@ -88,17 +87,16 @@ macro_rules! message {
         }
 
         impl $name {
-            /// The message that has these fields, if it has all it must have and nothing it must
-            /// not have. `messageType` may be left out.
+            /// Builds and validates a message; unknown fields are errors. `messageType` is optional.
             pub fn from_object(
                 fields: serde_json::Map<String, serde_json::Value>,
             ) -> Result<Self, $crate::Fault> {
-                $crate::exchange::from_object($crate::MessageKind::$name, fields)
+                $crate::codec::from_object($crate::MessageKind::$name, fields)
             }
 
-            /// The ids that it tells, as far as they are ids: anything may be in a public field.
-            pub fn ids(&self) -> $crate::Ids {
-                let mut ids = $crate::Ids::default();
+            /// The transaction ids. Leaves out values that are not UUIDs: fields are public and unchecked.
+            pub fn ids(&self) -> $crate::TransactionIds {
+                let mut ids = $crate::TransactionIds::default();
                 $(ids.$id = $crate::messages::Id::id(&self.$id);)*
                 ids
             }
@@ -112,11 +110,11 @@ macro_rules! message {
     };
 }
 
-/// What answers and results tell under other names from 2.3.1 on.
+/// Accessors of `ARes` and `RReq` for fields that were renamed in 2.3.1.
 macro_rules! outcome {
     ($name:ident) => {
         impl $name {
-            /// How the cardholder is or was challenged, if the message tells it in a code we know.
+            /// How the cardholder is or was challenged, if present and known.
             pub fn challenge_type(&self) -> Option<$crate::codes::ChallengeType> {
                 use $crate::codes::ChallengeType;
                 let method = self.authentication_method.iter().flatten().next();
@@ -127,15 +125,15 @@ macro_rules! outcome {
                 by_type.or_else(|| method.and_then(|code| ChallengeType::from_method(code)))
             }
 
-            /// Whether the cardholder trusts the merchant: a code of
-            /// [`ListStatus`](crate::codes::ListStatus).
+            /// Trust list status of the merchant: a code of [`ListStatus`](crate::codes::ListStatus).
             pub fn list_status(&self) -> Option<&str> {
                 self.white_list_status
                     .as_deref()
                     .or(self.trust_list_status.as_deref())
             }
 
-            /// Who says so: a code of [`ListStatusSource`](crate::codes::ListStatusSource).
+            /// The component that set the status: a code of
+            /// [`ListStatusSource`](crate::codes::ListStatusSource).
             pub fn list_status_source(&self) -> Option<&str> {
                 let source = self.white_list_status_source.as_deref();
                 source.or(self.trust_list_status_source.as_deref())
@@ -144,9 +142,9 @@ macro_rules! outcome {
     };
 }
 
-pub(crate) use {message, outcome, part, quiet_part};
+pub(crate) use {message, outcome, part, redacted_part};
 
-/// An id of a transaction, which is plain in one message and optional in another.
+/// A transaction id, required in some messages and optional in others.
 pub(crate) trait Id {
     fn id(&self) -> Option<Box<str>>;
 }
@@ -171,7 +169,7 @@ mod tests {
     use crate::fields::fields;
 
     #[test]
-    fn structs_have_the_fields_of_their_tables_and_no_others() {
+    fn structs_match_their_field_tables() {
         let compare = |kind, parent: &str, struct_names: &[&str]| {
             let here = fields(kind).filter(|row| row.parent() == parent);
             let table: BTreeSet<_> = here.map(|row| row.name()).collect();

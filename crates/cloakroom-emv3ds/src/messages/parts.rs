@@ -1,13 +1,13 @@
-//! Objects inside messages.
+//! Objects nested in messages.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::quiet_part;
+use super::redacted_part;
 
-/// What was one value and became a list in 2.3.1.
+/// A field that is a single value until 2.2.0 and a list from 2.3.1.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMany<T> {
@@ -36,7 +36,7 @@ impl<T> fmt::Debug for OneOrMany<T> {
     }
 }
 
-/// What to tell the cardholder: a text until 2.2.0, an object from 2.3.1.
+/// Text to show to the cardholder: a string until 2.2.0, an object from 2.3.1.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CardholderInfo {
@@ -59,8 +59,8 @@ impl fmt::Debug for CardholderInfo {
     }
 }
 
-quiet_part! {
-    /// `cardholderInfo` from 2.3.1: a text with addresses of images.
+redacted_part! {
+    /// `cardholderInfo` from 2.3.1: text and image URLs.
     RichCardholderInfo {
         text: String = "text",
         ;
@@ -69,7 +69,7 @@ quiet_part! {
     }
 }
 
-quiet_part! {
+redacted_part! {
     /// An element of `messageExtension`.
     MessageExtension {
         name: String = "name",
@@ -80,7 +80,7 @@ quiet_part! {
     }
 }
 
-quiet_part! {
+redacted_part! {
     Phone {
         cc: String = "cc",
         subscriber: String = "subscriber",
@@ -88,8 +88,8 @@ quiet_part! {
     }
 }
 
-quiet_part! {
-    /// How the cardholder logged in at the merchant.
+redacted_part! {
+    /// How the 3DS Requestor authenticated the cardholder.
     AuthenticationInfo {
         ;
         threeds_req_auth_method: String = "threeDSReqAuthMethod",
@@ -98,8 +98,8 @@ quiet_part! {
     }
 }
 
-quiet_part! {
-    /// How the cardholder was authenticated before.
+redacted_part! {
+    /// A prior authentication of the cardholder.
     PriorAuthenticationInfo {
         ;
         threeds_req_prior_ref: String = "threeDSReqPriorRef",
@@ -109,8 +109,8 @@ quiet_part! {
     }
 }
 
-quiet_part! {
-    /// What the merchant knows about the cardholder's account.
+redacted_part! {
+    /// The cardholder's account with the 3DS Requestor.
     AccountInfo {
         ;
         ch_acc_age_ind: String = "chAccAgeInd",
@@ -132,8 +132,8 @@ quiet_part! {
     }
 }
 
-quiet_part! {
-    /// What the merchant thinks of the risk of the purchase.
+redacted_part! {
+    /// The merchant's risk assessment of the purchase.
     MerchantRiskIndicator {
         ;
         delivery_email_address: String = "deliveryEmailAddress",
@@ -148,8 +148,8 @@ quiet_part! {
     }
 }
 
-quiet_part! {
-    /// What the SDK of an app can show.
+redacted_part! {
+    /// Interfaces and UI types that the 3DS SDK supports.
     DeviceRenderOptions {
         sdk_interface: String = "sdkInterface",
         sdk_ui_type: Vec<String> = "sdkUiType",
@@ -157,8 +157,8 @@ quiet_part! {
     }
 }
 
-quiet_part! {
-    /// What the access control server wants an app to show.
+redacted_part! {
+    /// The interface and UI template that the ACS selects.
     AcsRenderingType {
         acs_interface: String = "acsInterface",
         acs_ui_template: String = "acsUiTemplate",
@@ -167,8 +167,8 @@ quiet_part! {
     }
 }
 
-quiet_part! {
-    /// Whether amount and frequency of a recurring payment are fixed (from 2.3.1).
+redacted_part! {
+    /// Whether the amount and frequency of a recurring payment are fixed (from 2.3.1).
     RecurringInd {
         amount_ind: String = "amountInd",
         frequency_ind: String = "frequencyInd",

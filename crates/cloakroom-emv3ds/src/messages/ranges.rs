@@ -1,12 +1,12 @@
-//! The download of card ranges.
+//! The preparation request and response, which download card ranges.
 
 use serde_json::Value;
 
-use super::{Message, MessageExtension, message, quiet_part};
+use super::{Message, MessageExtension, message, redacted_part};
 use crate::version::{Announced, Version};
 
 message! {
-    /// What the 3DS server asks a directory server: which card ranges are there, or which changed?
+    /// Requests all card ranges from a DS, or the changes since `serialNum`.
     PReq {
         message_version: Version = "messageVersion",
         threeds_server_trans_id: String = "threeDSServerTransID",
@@ -22,7 +22,7 @@ message! {
 }
 
 message! {
-    /// Card ranges, all or the changes. [`crate::RangeTable::apply`] takes them over.
+    /// All card ranges, or the changes; see [`crate::RangeTable::apply`].
     PRes {
         message_version: Version = "messageVersion",
         threeds_server_trans_id: String = "threeDSServerTransID",
@@ -42,7 +42,7 @@ message! {
     wrapped Message::PRes
 }
 
-quiet_part! {
+redacted_part! {
     /// An element of `cardRangeData`: one range until 2.2.0, several from 2.3.1.
     CardRangeData {
         ;
@@ -61,8 +61,8 @@ quiet_part! {
     }
 }
 
-quiet_part! {
-    /// From the first to the last number, both included.
+redacted_part! {
+    /// The first and the last account number, inclusive.
     Range {
         start_range: String = "startRange",
         end_range: String = "endRange",
@@ -70,8 +70,8 @@ quiet_part! {
     }
 }
 
-quiet_part! {
-    /// What an access control server can do in one version (from 2.3.1).
+redacted_part! {
+    /// Capabilities of an ACS in one protocol version (from 2.3.1).
     AcsProtocolVersion {
         version: Announced = "version",
         ;

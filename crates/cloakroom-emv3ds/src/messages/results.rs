@@ -1,4 +1,4 @@
-//! The final result of a challenge or of a decoupled authentication, and its receipt.
+//! The results request and response: the final result of a challenge or decoupled authentication.
 
 use super::{ARes, AcsRenderingType, Message, MessageExtension, message, outcome};
 use crate::codes::{DeviceChannel, TransStatus};
@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::version::Version;
 
 message! {
-    /// The result, sent by the access control server through the directory server.
+    /// The final authentication result, sent by the ACS through the DS.
     RReq {
         message_version: Version = "messageVersion",
         message_category: String = "messageCategory",
@@ -40,17 +40,17 @@ message! {
 }
 
 impl RReq {
-    /// Whether this is the result of what that answer began: the same transaction (301 if not) and
-    /// version, and all that the channel and the kind of challenge need.
-    pub fn concludes(&self, answer: &ARes, channel: DeviceChannel) -> Result<(), Fault> {
-        crate::exchange::concludes(self, answer, channel)
+    /// Validates that this is the result of the transaction of `ares`: same ids (301 if not) and
+    /// version, and all fields that the channel and the type of challenge require.
+    pub fn concludes(&self, ares: &ARes, channel: DeviceChannel) -> Result<(), Fault> {
+        crate::correlate::validate_rreq(self, ares, channel)
     }
 }
 
 outcome!(RReq);
 
 message! {
-    /// The receipt for a result.
+    /// The 3DS Server's response to an [`RReq`].
     RRes {
         message_version: Version = "messageVersion",
         threeds_server_trans_id: String = "threeDSServerTransID",

@@ -1,4 +1,4 @@
-//! The messages from outside, as the service and a simulator use them.
+//! Integration tests of the public interface.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,13 +6,13 @@
     reason = "a test fails by panicking"
 )]
 
-mod answers;
 mod card_ranges;
+mod correlation;
+mod field_tables;
 mod formats;
-mod formats_of_answers;
+mod generate;
+mod redaction;
 mod round_trips;
 mod samples;
-mod secrecy;
-mod single_faults;
-mod tables;
+mod validation_errors;
 mod values;

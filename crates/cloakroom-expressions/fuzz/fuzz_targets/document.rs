@@ -1,4 +1,4 @@
-//! Any JSON or text as a document, filled with itself.
+//! Parses any JSON or text as a document and fills its references with the input.
 
 #![no_main]
 

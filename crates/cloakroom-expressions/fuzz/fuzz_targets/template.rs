@@ -1,4 +1,4 @@
-//! Any text as a template of every context, over any JSON: the text, a line feed, the data.
+//! Parses any text as a template in every context and evaluates it. Input: the text, a line feed, the data as JSON.
 
 #![no_main]
 

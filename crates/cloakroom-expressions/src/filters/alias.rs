@@ -1,35 +1,35 @@
-//! Filters that put chance in the place of a value and keep its form.
+//! Filters that replace a value by random characters of the same format.
 
 use super::cards::bin_length;
-use super::{Applied, Filter, Given, Mark};
+use super::{Filter, FilterArgs, FilterResult, Kind};
 use crate::EvaluationError;
 
 pub(super) const FILTERS: &[Filter] = &[
-    Filter::new("alias_card", 0..=2, "up to two flags", alias_card).marked(Mark::Random),
+    Filter::new("alias_card", 0..=2, "up to two flags", alias_card).with_kind(Kind::Random),
     Filter::new(
         "alias_preserve_format",
         0..=2,
         "up to a first and a last count",
         alias_preserve_format,
     )
-    .marked(Mark::Random),
+    .with_kind(Kind::Random),
     Filter::new(
         "alias_preserve_length",
         0..=2,
         "up to a first and a last count",
         alias_preserve_length,
     )
-    .marked(Mark::Random),
+    .with_kind(Kind::Random),
 ];
 
 const DIGITS: &[u8] = b"0123456789";
 const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 const LETTERS_AND_DIGITS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
-/// Keeps everything but the digits, and of those the ones that are to be revealed.
-fn alias_card(given: &Given<'_>) -> Applied {
-    let (reveals_bin, reveals_last4) = (given.flag(0)?, given.flag(1)?);
-    given.null_or(|text| {
+/// Replaces the digits, except the revealed ones. Other characters are preserved.
+fn alias_card(args: &FilterArgs<'_>) -> FilterResult {
+    let (reveals_bin, reveals_last4) = (args.flag(0)?, args.flag(1)?);
+    args.map_text(|text| {
         let is_digit = |character: char| character.is_ascii_digit();
         let digits = text
             .chars()
@@ -37,77 +37,84 @@ fn alias_card(given: &Given<'_>) -> Applied {
             .count();
         let first = if reveals_bin { bin_length(digits) } else { 0 };
         let last = if reveals_last4 { 4 } else { 0 };
-        // A number no longer than what is revealed would be its own alias.
+        // A number that is not longer than its revealed digits would be its own alias.
         if first + last > 0 && digits <= first + last {
-            return Err(EvaluationError::TooShort(given.filter));
+            return Err(EvaluationError::TooShort(args.filter));
         }
-        let mut chance = Chance::of(given, digits)?;
+        let mut random = RandomBytes::draw(args, digits)?;
         let mut position = 0;
         let mut replace = |character| {
             if !is_digit(character) {
                 return character;
             }
-            let kept = position < first || digits - last <= position;
+            let is_revealed = position < first || digits - last <= position;
             position += 1;
-            if kept { character } else { chance.pick(DIGITS) }
+            if is_revealed {
+                character
+            } else {
+                random.pick(DIGITS)
+            }
         };
         Ok(text.chars().map(&mut replace).collect())
     })
 }
 
-fn alias_preserve_format(given: &Given<'_>) -> Applied {
-    between_ends(given, |character, chance| {
+fn alias_preserve_format(args: &FilterArgs<'_>) -> FilterResult {
+    between_ends(args, |character, random| {
         if character.is_alphabetic() {
-            chance.pick(LETTERS)
+            random.pick(LETTERS)
         } else if character.is_numeric() {
-            chance.pick(DIGITS)
+            random.pick(DIGITS)
         } else {
             character
         }
     })
 }
 
-fn alias_preserve_length(given: &Given<'_>) -> Applied {
-    between_ends(given, |_, chance| chance.pick(LETTERS_AND_DIGITS))
+fn alias_preserve_length(args: &FilterArgs<'_>) -> FilterResult {
+    between_ends(args, |_, random| random.pick(LETTERS_AND_DIGITS))
 }
 
-/// Replaces all characters but the first and the last few.
-fn between_ends(given: &Given<'_>, replace: impl Fn(char, &mut Chance) -> char) -> Applied {
-    let (first, last) = (given.count(0, 0)?, given.count(1, 0)?);
-    given.null_or(|text| {
+/// Replaces all characters except the first and the last few.
+fn between_ends(
+    args: &FilterArgs<'_>,
+    replace: impl Fn(char, &mut RandomBytes) -> char,
+) -> FilterResult {
+    let (first, last) = (args.count(0, 0)?, args.count(1, 0)?);
+    args.map_text(|text| {
         let length = text.chars().count();
         let end = length.saturating_sub(last);
-        let mut chance = Chance::of(given, length)?;
+        let mut random = RandomBytes::draw(args, length)?;
         let mut replace = |(position, character)| {
-            let kept = position < first || end <= position;
-            if kept {
+            let is_revealed = position < first || end <= position;
+            if is_revealed {
                 character
             } else {
-                replace(character, &mut chance)
+                replace(character, &mut random)
             }
         };
         Ok(text.chars().enumerate().map(&mut replace).collect())
     })
 }
 
-/// Random bytes, drawn at once and used up four at a time.
-struct Chance {
+/// Random bytes, drawn in one call and consumed four at a time.
+struct RandomBytes {
     bytes: Vec<u8>,
 }
 
-impl Chance {
-    /// Enough for `picks`.
-    fn of(given: &Given<'_>, picks: usize) -> Result<Self, EvaluationError> {
-        let unavailable = EvaluationError::Unavailable(given.filter);
-        let random = given.sources.random.ok_or(unavailable)?;
+impl RandomBytes {
+    /// Draws enough bytes for `picks` characters.
+    fn draw(args: &FilterArgs<'_>, picks: usize) -> Result<Self, EvaluationError> {
+        let unavailable = EvaluationError::Unavailable(args.filter);
+        let random = args.sources.random.ok_or(unavailable)?;
         let size = picks.saturating_mul(4);
-        given.spend(size)?;
+        args.charge(size)?;
         let mut bytes = vec![0; size];
         random(&mut bytes);
         Ok(Self { bytes })
     }
 
-    /// One of the characters; 32 bits over at most 36 of them favour none noticeably.
+    /// Picks one of the characters. 32 bits over at most 36 characters have a negligible bias.
     fn pick(&mut self, characters: &[u8]) -> char {
         let mut drawn = [0; 4];
         for byte in &mut drawn {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::given::text;
-use super::{Applied, Filter, Given, NOTHING};
+use super::args::text;
+use super::{Filter, FilterArgs, FilterResult, NO_ARGUMENTS};
 use crate::EvaluationError;
 use crate::condition::{equal, is_true};
 use crate::number::Decimal;
@@ -15,7 +15,7 @@ use crate::render::push;
 pub(super) const FILTERS: &[Filter] = &[
     Filter::new("join", 0..=1, "up to a separator", join),
     Filter::new("concat", 1..=1, "a list", concat),
-    Filter::new("reverse", 0..=0, NOTHING, reverse),
+    Filter::new("reverse", 0..=0, NO_ARGUMENTS, reverse),
     Filter::new("sort", 0..=1, "up to a member name", sort),
     Filter::new("sort_natural", 0..=1, "up to a member name", sort_natural),
     Filter::new("uniq", 0..=1, "up to a member name", uniq),
@@ -25,7 +25,7 @@ pub(super) const FILTERS: &[Filter] = &[
         "where",
         1..=2,
         "a member name and optionally a value",
-        only_where,
+        where_filter,
     ),
     Filter::new(
         "reject",
@@ -40,14 +40,14 @@ pub(super) const FILTERS: &[Filter] = &[
 
 const MISSING: &Value = &Value::Null;
 
-fn join(given: &Given<'_>) -> Applied {
-    let separator = if given.has(0) {
-        given.argument(0)?
+fn join(args: &FilterArgs<'_>) -> FilterResult {
+    let separator = if args.has(0) {
+        args.argument(0)?
     } else {
         " ".into()
     };
-    let list = given.list()?;
-    given.spend(list.len().saturating_mul(separator.len()))?;
+    let list = args.list()?;
+    args.charge(list.len().saturating_mul(separator.len()))?;
     let mut joined = String::new();
     for (position, element) in list.iter().enumerate() {
         if position > 0 {
@@ -58,61 +58,66 @@ fn join(given: &Given<'_>) -> Applied {
     Ok(joined.into())
 }
 
-fn concat(given: &Given<'_>) -> Applied {
-    let Some(Value::Array(more)) = given.value(0) else {
-        return Err(given.bad_argument());
+fn concat(args: &FilterArgs<'_>) -> FilterResult {
+    let Some(Value::Array(more)) = args.value(0) else {
+        return Err(args.bad_argument());
     };
-    given.spend_elements(more.len())?;
-    Ok(given.list()?.iter().chain(more).cloned().collect())
+    args.charge_elements(more.len())?;
+    Ok(args.list()?.iter().chain(more).cloned().collect())
 }
 
-fn reverse(given: &Given<'_>) -> Applied {
-    Ok(given.list()?.iter().rev().cloned().collect())
+fn reverse(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(args.list()?.iter().rev().cloned().collect())
 }
 
-/// What an element is sorted by; nothing comes last.
-enum Key {
+/// Sort key of an element; nulls sort last.
+enum SortKey {
     Number(Decimal),
     Text(String),
-    Nothing,
+    Null,
 }
 
-fn sort(given: &Given<'_>) -> Applied {
-    sort_by(given, |value| match value {
-        Value::Null => Ok(Key::Nothing),
-        Value::String(text) => Ok(Key::Text(text.clone())),
-        Value::Number(_) => given.to_number(value).map(Key::Number),
+fn sort(args: &FilterArgs<'_>) -> FilterResult {
+    sort_by(args, |value| match value {
+        Value::Null => Ok(SortKey::Null),
+        Value::String(text) => Ok(SortKey::Text(text.clone())),
+        Value::Number(_) => args.to_number(value).map(SortKey::Number),
         _ => Err(EvaluationError::NotComparable),
     })
 }
 
-/// Without regard to case.
-fn sort_natural(given: &Given<'_>) -> Applied {
-    sort_by(given, |value| match (value, text(value)) {
-        (Value::Null, _) => Ok(Key::Nothing),
-        (_, Some(text)) => Ok(Key::Text(text.to_lowercase())),
+/// Case-insensitive.
+fn sort_natural(args: &FilterArgs<'_>) -> FilterResult {
+    sort_by(args, |value| match (value, text(value)) {
+        (Value::Null, _) => Ok(SortKey::Null),
+        (_, Some(text)) => Ok(SortKey::Text(text.to_lowercase())),
         (_, None) => Err(EvaluationError::NotComparable),
     })
 }
 
-fn sort_by(given: &Given<'_>, key: impl Fn(&Value) -> Result<Key, EvaluationError>) -> Applied {
+fn sort_by(
+    args: &FilterArgs<'_>,
+    key: impl Fn(&Value) -> Result<SortKey, EvaluationError>,
+) -> FilterResult {
     let mut keyed = Vec::new();
-    for element in given.list()? {
-        keyed.push((key(property(given, element)?)?, element));
+    for element in args.list()? {
+        keyed.push((key(property(args, element)?)?, element));
     }
     let mut is_mixed = false;
     keyed.sort_by(|(left, _), (right, _)| match (left, right) {
-        (Key::Text(left), Key::Text(right)) => left.cmp(right),
-        (Key::Number(left), Key::Number(right)) => left.compare(*right).unwrap_or(Ordering::Equal),
-        (Key::Nothing, Key::Nothing) => Ordering::Equal,
-        (Key::Nothing, _) => Ordering::Greater,
-        (_, Key::Nothing) => Ordering::Less,
-        // Kept in a total order all the same, which sorting relies on.
-        (Key::Text(_), Key::Number(_)) => {
+        (SortKey::Text(left), SortKey::Text(right)) => left.cmp(right),
+        (SortKey::Number(left), SortKey::Number(right)) => {
+            left.compare(*right).unwrap_or(Ordering::Equal)
+        }
+        (SortKey::Null, SortKey::Null) => Ordering::Equal,
+        (SortKey::Null, _) => Ordering::Greater,
+        (_, SortKey::Null) => Ordering::Less,
+        // Sorting requires a total order even for a mixed list, which is rejected below.
+        (SortKey::Text(_), SortKey::Number(_)) => {
             is_mixed = true;
             Ordering::Greater
         }
-        (Key::Number(_), Key::Text(_)) => {
+        (SortKey::Number(_), SortKey::Text(_)) => {
             is_mixed = true;
             Ordering::Less
         }
@@ -126,98 +131,98 @@ fn sort_by(given: &Given<'_>, key: impl Fn(&Value) -> Result<Key, EvaluationErro
         .collect())
 }
 
-fn uniq(given: &Given<'_>) -> Applied {
+fn uniq(args: &FilterArgs<'_>) -> FilterResult {
     let mut seen = HashSet::new();
-    let mut kept = Vec::new();
-    for element in given.list()? {
-        if seen.insert(property(given, element)?.to_string()) {
-            kept.push(element.clone());
+    let mut selected = Vec::new();
+    for element in args.list()? {
+        if seen.insert(property(args, element)?.to_string()) {
+            selected.push(element.clone());
         }
     }
-    Ok(kept.into())
+    Ok(selected.into())
 }
 
-fn compact(given: &Given<'_>) -> Applied {
-    let mut kept = Vec::new();
-    for element in given.list()? {
-        if !property(given, element)?.is_null() {
-            kept.push(element.clone());
+fn compact(args: &FilterArgs<'_>) -> FilterResult {
+    let mut selected = Vec::new();
+    for element in args.list()? {
+        if !property(args, element)?.is_null() {
+            selected.push(element.clone());
         }
     }
-    Ok(kept.into())
+    Ok(selected.into())
 }
 
-fn map(given: &Given<'_>) -> Applied {
-    let list = given.list()?.iter();
-    list.map(|element| property(given, element).cloned())
+fn map(args: &FilterArgs<'_>) -> FilterResult {
+    let list = args.list()?.iter();
+    list.map(|element| property(args, element).cloned())
         .collect()
 }
 
-fn only_where(given: &Given<'_>) -> Applied {
-    let mut kept = Vec::new();
-    for element in given.list()? {
-        if matches(given, element)? {
-            kept.push(element.clone());
+fn where_filter(args: &FilterArgs<'_>) -> FilterResult {
+    let mut selected = Vec::new();
+    for element in args.list()? {
+        if matches(args, element)? {
+            selected.push(element.clone());
         }
     }
-    Ok(kept.into())
+    Ok(selected.into())
 }
 
-fn reject(given: &Given<'_>) -> Applied {
-    let mut kept = Vec::new();
-    for element in given.list()? {
-        if !matches(given, element)? {
-            kept.push(element.clone());
+fn reject(args: &FilterArgs<'_>) -> FilterResult {
+    let mut selected = Vec::new();
+    for element in args.list()? {
+        if !matches(args, element)? {
+            selected.push(element.clone());
         }
     }
-    Ok(kept.into())
+    Ok(selected.into())
 }
 
-fn find(given: &Given<'_>) -> Applied {
-    for element in given.list()? {
-        if matches(given, element)? {
+fn find(args: &FilterArgs<'_>) -> FilterResult {
+    for element in args.list()? {
+        if matches(args, element)? {
             return Ok(element.clone());
         }
     }
     Ok(Value::Null)
 }
 
-fn has(given: &Given<'_>) -> Applied {
-    for element in given.list()? {
-        if matches(given, element)? {
+fn has(args: &FilterArgs<'_>) -> FilterResult {
+    for element in args.list()? {
+        if matches(args, element)? {
             return Ok(true.into());
         }
     }
     Ok(false.into())
 }
 
-fn sum(given: &Given<'_>) -> Applied {
+fn sum(args: &FilterArgs<'_>) -> FilterResult {
     let mut total = Decimal::ZERO;
-    for element in given.list()? {
-        let number = given.to_number(property(given, element)?)?;
+    for element in args.list()? {
+        let number = args.to_number(property(args, element)?)?;
         total = total
             .plus(number)
-            .ok_or(EvaluationError::NumberTooLarge(given.filter))?;
+            .ok_or(EvaluationError::NumberTooLarge(args.filter))?;
     }
     total
         .to_value()
-        .ok_or(EvaluationError::NumberTooLarge(given.filter))
+        .ok_or(EvaluationError::NumberTooLarge(args.filter))
 }
 
-/// Whether the named member equals the second argument, or is true if there is none.
-fn matches(given: &Given<'_>, element: &Value) -> Result<bool, EvaluationError> {
-    let member = property(given, element)?;
-    Ok(match given.value(1) {
+/// Whether the member equals the second argument or, without one, is truthy.
+fn matches(args: &FilterArgs<'_>, element: &Value) -> Result<bool, EvaluationError> {
+    let member = property(args, element)?;
+    Ok(match args.value(1) {
         Some(expected) => equal(member, expected),
         None => is_true(member),
     })
 }
 
-/// The member that the first argument names, or the element itself without one.
-fn property<'v>(given: &Given<'_>, element: &'v Value) -> Result<&'v Value, EvaluationError> {
-    if !given.has(0) {
+/// The member named by the first argument, or the element itself if there is no argument.
+fn property<'v>(args: &FilterArgs<'_>, element: &'v Value) -> Result<&'v Value, EvaluationError> {
+    if !args.has(0) {
         return Ok(element);
     }
-    let name = given.argument(0)?;
+    let name = args.argument(0)?;
     Ok(element.get(&*name).unwrap_or(MISSING))
 }

@@ -1,25 +1,25 @@
-//! Filters between types: defaults, JSON, and the parts of it.
+//! Filters that convert between types, and JSON paths.
 
 use serde_json::{Number, Value};
 
-use super::{Applied, Filter, Given, Mark, NOTHING};
+use super::{Filter, FilterArgs, FilterResult, Kind, NO_ARGUMENTS};
 use crate::EvaluationError;
 use crate::json_path::JsonPath;
 use crate::number::number_from_text;
 
 pub(super) const FILTERS: &[Filter] = &[
     Filter::new("default", 0..=1, "up to a value", default),
-    Filter::new("json", 1..=1, "a path", json).marked(Mark::Path),
-    Filter::new("json_stringify", 0..=0, NOTHING, stringify).marked(Mark::Last),
-    Filter::new("stringify", 0..=0, NOTHING, stringify),
-    Filter::new("to_boolean", 0..=0, NOTHING, to_boolean),
-    Filter::new("to_number", 0..=0, NOTHING, to_number),
-    Filter::new("to_string", 0..=0, NOTHING, to_string),
+    Filter::new("json", 1..=1, "a path", json).with_kind(Kind::Path),
+    Filter::new("json_stringify", 0..=0, NO_ARGUMENTS, stringify).with_kind(Kind::Last),
+    Filter::new("stringify", 0..=0, NO_ARGUMENTS, stringify),
+    Filter::new("to_boolean", 0..=0, NO_ARGUMENTS, to_boolean),
+    Filter::new("to_number", 0..=0, NO_ARGUMENTS, to_number),
+    Filter::new("to_string", 0..=0, NO_ARGUMENTS, to_string),
 ];
 
-/// Takes the place of null, false and what is empty.
-fn default(given: &Given<'_>) -> Applied {
-    let is_missing = match given.input {
+/// Replaces null, false and empty values.
+fn default(args: &FilterArgs<'_>) -> FilterResult {
+    let is_missing = match args.input {
         Value::Null | Value::Bool(false) => true,
         Value::String(text) => text.is_empty(),
         Value::Array(list) => list.is_empty(),
@@ -27,42 +27,42 @@ fn default(given: &Given<'_>) -> Applied {
         Value::Bool(true) | Value::Number(_) => false,
     };
     Ok(match is_missing {
-        true => given.value(0).cloned().unwrap_or_else(|| "".into()),
-        false => given.input.clone(),
+        true => args.value(0).cloned().unwrap_or_else(|| "".into()),
+        false => args.input.clone(),
     })
 }
 
-/// The one value at a JSON path.
-fn json(given: &Given<'_>) -> Applied {
-    let path = given.argument(0)?;
-    let path = JsonPath::parse(&path).ok_or(EvaluationError::BadPath(given.filter))?;
-    if !given.input.is_array() && !given.input.is_object() {
+/// The value at a JSON path, which must have at most one match.
+fn json(args: &FilterArgs<'_>) -> FilterResult {
+    let path = args.argument(0)?;
+    let path = JsonPath::parse(&path).ok_or(EvaluationError::BadPath(args.filter))?;
+    if !args.input.is_array() && !args.input.is_object() {
         return Ok(Value::Null);
     }
-    let matches = path.find(given.input, &|| given.spend_elements(1))?;
+    let matches = path.find(args.input, &|| args.charge_elements(1))?;
     match matches[..] {
         [] => Ok(Value::Null),
         [one] => Ok(one.clone()),
-        _ => Err(EvaluationError::ManyMatches(given.filter)),
+        _ => Err(EvaluationError::ManyMatches(args.filter)),
     }
 }
 
-/// Compact JSON, except that text stays as it is.
-fn stringify(given: &Given<'_>) -> Applied {
-    Ok(match given.input {
+/// Compact JSON; text is returned unchanged.
+fn stringify(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(match args.input {
         Value::Null => Value::Null,
         Value::String(text) => text.as_str().into(),
         value => value.to_string().into(),
     })
 }
 
-fn to_string(given: &Given<'_>) -> Applied {
-    given.null_or(|text| Ok(text.to_owned()))
+fn to_string(args: &FilterArgs<'_>) -> FilterResult {
+    args.map_text(|text| Ok(text.to_owned()))
 }
 
-/// Numbers in text keep the way they are written.
-fn to_number(given: &Given<'_>) -> Applied {
-    let number = match given.input {
+/// Numbers in text preserve their notation.
+fn to_number(args: &FilterArgs<'_>) -> FilterResult {
+    let number = match args.input {
         Value::Null => return Ok(Value::Null),
         Value::Number(number) => Some(number.clone()),
         Value::String(text) => {
@@ -77,15 +77,15 @@ fn to_number(given: &Given<'_>) -> Applied {
     };
     number
         .map(Value::Number)
-        .ok_or(EvaluationError::NotNumber(given.filter))
+        .ok_or(EvaluationError::NotNumber(args.filter))
 }
 
-fn to_boolean(given: &Given<'_>) -> Applied {
-    match given.input {
+fn to_boolean(args: &FilterArgs<'_>) -> FilterResult {
+    match args.input {
         Value::Null => Ok(Value::Null),
         Value::Bool(flag) => Ok((*flag).into()),
         Value::String(text) if text.eq_ignore_ascii_case("true") => Ok(true.into()),
         Value::String(text) if text.eq_ignore_ascii_case("false") => Ok(false.into()),
-        _ => Err(EvaluationError::NotBoolean(given.filter)),
+        _ => Err(EvaluationError::NotBoolean(args.filter)),
     }
 }

@@ -1,4 +1,4 @@
-//! The filter on dates.
+//! The `date` filter.
 
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::{strtime, temporal::Pieces};
@@ -6,37 +6,37 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 use serde_json::Value;
 
-use super::given::text;
-use super::{Applied, Filter, Given};
+use super::args::text;
+use super::{Filter, FilterArgs, FilterResult};
 use crate::EvaluationError;
 
 pub(super) const FILTERS: &[Filter] = &[Filter::new("date", 1..=1, "a format", date)];
 
-/// Dates people write, besides those of RFC 3339.
+/// Accepted date formats besides RFC 3339.
 const FORMATS: [&str; 3] = ["%B %d, %Y", "%b %d, %Y", "%Y/%m/%d"];
 
-/// Writes a date in a `strftime` format. What is no date stays as it is, as in Liquid.
-fn date(given: &Given<'_>) -> Applied {
-    let format = given.argument(0)?;
-    let Some(input) = text(given.input) else {
-        return Ok(given.input.clone());
+/// Formats a date with `strftime`. Input that is not a date is returned unchanged, as in Liquid.
+fn date(args: &FilterArgs<'_>) -> FilterResult {
+    let format = args.argument(0)?;
+    let Some(input) = text(args.input) else {
+        return Ok(args.input.clone());
     };
     let moment = match input.trim() {
         "now" | "today" => {
-            let now = given.sources.now;
-            let now = now.ok_or(EvaluationError::Unavailable(given.filter))?;
+            let now = args.sources.now;
+            let now = now.ok_or(EvaluationError::Unavailable(args.filter))?;
             Some(now.to_zoned(TimeZone::UTC))
         }
         input => parse(input),
     };
     let Some(moment) = moment.filter(|_| !format.is_empty()) else {
-        return Ok(given.input.clone());
+        return Ok(args.input.clone());
     };
-    let shown = strtime::format(&*format, &moment).map_err(|_| given.bad_argument())?;
-    Ok(Value::String(shown))
+    let result = strtime::format(&*format, &moment).map_err(|_| args.bad_argument())?;
+    Ok(Value::String(result))
 }
 
-/// Seconds since 1970, or a date with or without a time and an offset.
+/// Parses a Unix timestamp, or a date with optional time and offset.
 fn parse(text: &str) -> Option<Zoned> {
     if let Ok(seconds) = text.parse::<i64>() {
         let moment = Timestamp::from_second(seconds).ok()?;

@@ -1,66 +1,66 @@
-//! Filters that encode and decode text, and the keyed hash that is encoded.
+//! Filters that encode and decode text, and HMAC.
 
 use base64::Engine;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD, URL_SAFE};
 use base64::{alphabet, engine::DecodePaddingMode};
 use serde_json::Value;
 
-use super::{Applied, Filter, Given, Mark, NOTHING};
+use super::{Filter, FilterArgs, FilterResult, Kind, NO_ARGUMENTS};
 use crate::{EvaluationError, HmacAlgorithm};
 
 pub(super) const FILTERS: &[Filter] = &[
-    Filter::new("base64_decode", 0..=0, NOTHING, base64_decode),
-    Filter::new("base64_encode", 0..=0, NOTHING, base64_encode),
+    Filter::new("base64_decode", 0..=0, NO_ARGUMENTS, base64_decode),
+    Filter::new("base64_encode", 0..=0, NO_ARGUMENTS, base64_encode),
     Filter::new(
         "base64_url_safe_decode",
         0..=0,
-        NOTHING,
+        NO_ARGUMENTS,
         base64_url_safe_decode,
     ),
     Filter::new(
         "base64_url_safe_encode",
         0..=0,
-        NOTHING,
+        NO_ARGUMENTS,
         base64_url_safe_encode,
     ),
-    Filter::new("hmac", 2..=2, "an algorithm and a key", hmac).marked(Mark::Bytes),
-    Filter::new("to_base16", 0..=0, NOTHING, to_base16).marked(Mark::Encoder),
-    Filter::new("to_base64", 0..=0, NOTHING, to_base64).marked(Mark::Encoder),
-    Filter::new("url_decode", 0..=0, NOTHING, url_decode),
-    Filter::new("url_encode", 0..=0, NOTHING, url_encode),
+    Filter::new("hmac", 2..=2, "an algorithm and a key", hmac).with_kind(Kind::Bytes),
+    Filter::new("to_base16", 0..=0, NO_ARGUMENTS, to_base16).with_kind(Kind::Encoder),
+    Filter::new("to_base64", 0..=0, NO_ARGUMENTS, to_base64).with_kind(Kind::Encoder),
+    Filter::new("url_decode", 0..=0, NO_ARGUMENTS, url_decode),
+    Filter::new("url_encode", 0..=0, NO_ARGUMENTS, url_encode),
 ];
 
-/// Written with padding, read with or without.
+/// Encodes with padding, decodes with or without.
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 
-fn base64_encode(given: &Given<'_>) -> Applied {
-    Ok(STANDARD.encode(&*given.text_or_empty()?).into())
+fn base64_encode(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(STANDARD.encode(&*args.text_or_empty()?).into())
 }
 
-fn base64_url_safe_encode(given: &Given<'_>) -> Applied {
-    Ok(URL_SAFE.encode(&*given.text_or_empty()?).into())
+fn base64_url_safe_encode(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(URL_SAFE.encode(&*args.text_or_empty()?).into())
 }
 
-fn base64_decode(given: &Given<'_>) -> Applied {
-    decode(given, &GeneralPurpose::new(&alphabet::STANDARD, LENIENT))
+fn base64_decode(args: &FilterArgs<'_>) -> FilterResult {
+    decode(args, &GeneralPurpose::new(&alphabet::STANDARD, LENIENT))
 }
 
-fn base64_url_safe_decode(given: &Given<'_>) -> Applied {
-    decode(given, &GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT))
+fn base64_url_safe_decode(args: &FilterArgs<'_>) -> FilterResult {
+    decode(args, &GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT))
 }
 
-fn decode(given: &Given<'_>, engine: &GeneralPurpose) -> Applied {
-    let bytes = engine.decode(&*given.text_or_empty()?).ok();
+fn decode(args: &FilterArgs<'_>, engine: &GeneralPurpose) -> FilterResult {
+    let bytes = engine.decode(&*args.text_or_empty()?).ok();
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     text.map(Value::from)
-        .ok_or(EvaluationError::BadEncoding(given.filter))
+        .ok_or(EvaluationError::BadEncoding(args.filter))
 }
 
-fn url_encode(given: &Given<'_>) -> Applied {
-    given.null_or(|text| {
-        // Most characters may become three.
-        given.spend(text.len().saturating_mul(2))?;
+fn url_encode(args: &FilterArgs<'_>) -> FilterResult {
+    args.map_text(|text| {
+        // Most characters may be encoded as three.
+        args.charge(text.len().saturating_mul(2))?;
         let mut encoded = String::with_capacity(text.len());
         for byte in text.bytes() {
             match byte {
@@ -74,8 +74,8 @@ fn url_encode(given: &Given<'_>) -> Applied {
     })
 }
 
-fn url_decode(given: &Given<'_>) -> Applied {
-    given.null_or(|text| {
+fn url_decode(args: &FilterArgs<'_>) -> FilterResult {
+    args.map_text(|text| {
         let mut decoded = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();
         while let [first, after @ ..] = rest {
@@ -95,36 +95,36 @@ fn url_decode(given: &Given<'_>) -> Applied {
                 after
             };
         }
-        String::from_utf8(decoded).map_err(|_| EvaluationError::BadEncoding(given.filter))
+        String::from_utf8(decoded).map_err(|_| EvaluationError::BadEncoding(args.filter))
     })
 }
 
-/// Yields the bytes as a list of numbers, which only an encoder gets to see.
-fn hmac(given: &Given<'_>) -> Applied {
-    let algorithm = match given.value(0) {
+/// Returns the bytes as a list of numbers; only an encoder may follow.
+fn hmac(args: &FilterArgs<'_>) -> FilterResult {
+    let algorithm = match args.value(0) {
         None => HmacAlgorithm::Sha256,
-        Some(_) => match &*given.argument(0)?.to_ascii_lowercase() {
+        Some(_) => match &*args.argument(0)?.to_ascii_lowercase() {
             "sha-1" => HmacAlgorithm::Sha1,
             "sha-256" => HmacAlgorithm::Sha256,
             "sha-512" => HmacAlgorithm::Sha512,
-            _ => return Err(given.bad_argument()),
+            _ => return Err(args.bad_argument()),
         },
     };
-    let key = given.argument(1)?;
-    let message = given.text()?;
-    let message = message.ok_or(EvaluationError::NoInput(given.filter))?;
-    let hmac = given.sources.hmac;
-    let hmac = hmac.ok_or(EvaluationError::Unavailable(given.filter))?;
+    let key = args.argument(1)?;
+    let message = args.text()?;
+    let message = message.ok_or(EvaluationError::NoInput(args.filter))?;
+    let hmac = args.sources.hmac;
+    let hmac = hmac.ok_or(EvaluationError::Unavailable(args.filter))?;
     Ok(hmac(algorithm, key.as_bytes(), message.as_bytes()).into())
 }
 
-fn to_base64(given: &Given<'_>) -> Applied {
-    Ok(STANDARD.encode(bytes(given)?).into())
+fn to_base64(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(STANDARD.encode(bytes(args)?).into())
 }
 
-fn to_base16(given: &Given<'_>) -> Applied {
-    let bytes = bytes(given)?;
-    given.spend(bytes.len())?;
+fn to_base16(args: &FilterArgs<'_>) -> FilterResult {
+    let bytes = bytes(args)?;
+    args.charge(bytes.len())?;
     let mut encoded = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
         push_hex(&mut encoded, "", byte);
@@ -132,17 +132,17 @@ fn to_base16(given: &Given<'_>) -> Applied {
     Ok(encoded.into())
 }
 
-/// What an encoder encodes: the bytes of a keyed hash, or those of a text.
-fn bytes(given: &Given<'_>) -> Result<Vec<u8>, EvaluationError> {
-    match (given.is_bytes, given.input) {
+/// The input of an encoder: the bytes of an HMAC, or of a text.
+fn bytes(args: &FilterArgs<'_>) -> Result<Vec<u8>, EvaluationError> {
+    match (args.is_bytes, args.input) {
         (true, Value::Array(bytes)) => {
             let byte = |value: &Value| value.as_u64().and_then(|byte| byte.try_into().ok());
             let bytes: Option<_> = bytes.iter().map(byte).collect();
-            bytes.ok_or(EvaluationError::NoInput(given.filter))
+            bytes.ok_or(EvaluationError::NoInput(args.filter))
         }
         _ => {
-            let text = given.text()?;
-            let text = text.ok_or(EvaluationError::NoInput(given.filter))?;
+            let text = args.text()?;
+            let text = text.ok_or(EvaluationError::NoInput(args.filter))?;
             Ok(text.as_bytes().to_vec())
         }
     }

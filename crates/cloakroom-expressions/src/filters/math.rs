@@ -1,13 +1,13 @@
-//! Filters on numbers. Integers stay integers, and decimals keep their places.
+//! Filters on numbers. Integers stay integers; decimals preserve their places.
 
-use super::{Applied, Filter, Given, NOTHING};
+use super::{Filter, FilterArgs, FilterResult, NO_ARGUMENTS};
 use crate::EvaluationError;
 use crate::number::Decimal;
 
 pub(super) const FILTERS: &[Filter] = &[
-    Filter::new("abs", 0..=0, NOTHING, abs),
-    Filter::new("ceil", 0..=0, NOTHING, ceil),
-    Filter::new("floor", 0..=0, NOTHING, floor),
+    Filter::new("abs", 0..=0, NO_ARGUMENTS, abs),
+    Filter::new("ceil", 0..=0, NO_ARGUMENTS, ceil),
+    Filter::new("floor", 0..=0, NO_ARGUMENTS, floor),
     Filter::new("round", 0..=1, "up to a number of places", round),
     Filter::new("plus", 1..=1, "a number", plus),
     Filter::new("minus", 1..=1, "a number", minus),
@@ -18,77 +18,80 @@ pub(super) const FILTERS: &[Filter] = &[
     Filter::new("at_most", 1..=1, "a number", at_most),
 ];
 
-/// Places beyond that change nothing.
+/// More places have no effect.
 const PLACES_MAX: usize = 30;
 
-fn abs(given: &Given<'_>) -> Applied {
-    result(given, given.to_number(given.input)?.abs())
+fn abs(args: &FilterArgs<'_>) -> FilterResult {
+    result(args, args.to_number(args.input)?.abs())
 }
 
-fn ceil(given: &Given<'_>) -> Applied {
-    result(given, given.to_number(given.input)?.ceil())
+fn ceil(args: &FilterArgs<'_>) -> FilterResult {
+    result(args, args.to_number(args.input)?.ceil())
 }
 
-fn floor(given: &Given<'_>) -> Applied {
-    result(given, given.to_number(given.input)?.floor())
+fn floor(args: &FilterArgs<'_>) -> FilterResult {
+    result(args, args.to_number(args.input)?.floor())
 }
 
-fn round(given: &Given<'_>) -> Applied {
-    let places = given.count(0, 0)?.min(PLACES_MAX);
-    let number = given.to_number(given.input)?;
-    result(given, number.round(places as u32))
+fn round(args: &FilterArgs<'_>) -> FilterResult {
+    let places = args.count(0, 0)?.min(PLACES_MAX);
+    let number = args.to_number(args.input)?;
+    result(args, number.round(places as u32))
 }
 
-fn plus(given: &Given<'_>) -> Applied {
-    two(given, Decimal::plus)
+fn plus(args: &FilterArgs<'_>) -> FilterResult {
+    binary(args, Decimal::plus)
 }
 
-fn minus(given: &Given<'_>) -> Applied {
-    two(given, Decimal::minus)
+fn minus(args: &FilterArgs<'_>) -> FilterResult {
+    binary(args, Decimal::minus)
 }
 
-fn times(given: &Given<'_>) -> Applied {
-    two(given, Decimal::times)
+fn times(args: &FilterArgs<'_>) -> FilterResult {
+    binary(args, Decimal::times)
 }
 
-fn divided_by(given: &Given<'_>) -> Applied {
-    check_divisor(given)?;
-    two(given, Decimal::divided_by)
+fn divided_by(args: &FilterArgs<'_>) -> FilterResult {
+    check_divisor(args)?;
+    binary(args, Decimal::divided_by)
 }
 
-fn modulo(given: &Given<'_>) -> Applied {
-    check_divisor(given)?;
-    two(given, Decimal::modulo)
+fn modulo(args: &FilterArgs<'_>) -> FilterResult {
+    check_divisor(args)?;
+    binary(args, Decimal::modulo)
 }
 
-fn at_least(given: &Given<'_>) -> Applied {
-    two(given, |number, least| {
+fn at_least(args: &FilterArgs<'_>) -> FilterResult {
+    binary(args, |number, least| {
         let is_less = number.compare(least)?.is_lt();
         Some(if is_less { least } else { number })
     })
 }
 
-fn at_most(given: &Given<'_>) -> Applied {
-    two(given, |number, most| {
+fn at_most(args: &FilterArgs<'_>) -> FilterResult {
+    binary(args, |number, most| {
         let is_more = number.compare(most)?.is_gt();
         Some(if is_more { most } else { number })
     })
 }
 
-fn two(given: &Given<'_>, apply: impl Fn(Decimal, Decimal) -> Option<Decimal>) -> Applied {
-    let number = given.to_number(given.input)?;
-    result(given, apply(number, given.number(0)?))
+fn binary(
+    args: &FilterArgs<'_>,
+    apply: impl Fn(Decimal, Decimal) -> Option<Decimal>,
+) -> FilterResult {
+    let number = args.to_number(args.input)?;
+    result(args, apply(number, args.number(0)?))
 }
 
-fn check_divisor(given: &Given<'_>) -> Result<(), EvaluationError> {
-    match given.number(0)?.is_zero() {
-        true => Err(EvaluationError::DivisionByZero(given.filter)),
+fn check_divisor(args: &FilterArgs<'_>) -> Result<(), EvaluationError> {
+    match args.number(0)?.is_zero() {
+        true => Err(EvaluationError::DivisionByZero(args.filter)),
         false => Ok(()),
     }
 }
 
-fn result(given: &Given<'_>, number: Option<Decimal>) -> Applied {
+fn result(args: &FilterArgs<'_>, number: Option<Decimal>) -> FilterResult {
     number
         .and_then(Decimal::to_value)
-        .ok_or(EvaluationError::NumberTooLarge(given.filter))
+        .ok_or(EvaluationError::NumberTooLarge(args.filter))
 }

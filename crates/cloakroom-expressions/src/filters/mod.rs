@@ -1,12 +1,12 @@
-//! The filters: their names, arguments and effect. A new filter is a row in the table of its file.
+//! The table of filters: name, arguments and implementation. To add a filter, add a row to the table in its file.
 
 mod alias;
+mod args;
 mod arrays;
 mod cards;
 mod convert;
 mod dates;
 mod encode;
-mod given;
 mod math;
 mod replace;
 mod slices;
@@ -16,35 +16,35 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
-pub(crate) use given::Given;
+pub(crate) use args::FilterArgs;
 
 use crate::EvaluationError;
 
-type Applied = Result<Value, EvaluationError>;
+type FilterResult = Result<Value, EvaluationError>;
 
-/// What is known about a filter before it runs.
+/// The definition of a filter.
 #[derive(Debug)]
 pub(crate) struct Filter {
     pub(crate) name: &'static str,
     pub(crate) arguments: RangeInclusive<usize>,
-    /// The arguments in words, for whoever gave the wrong ones.
+    /// Describes the arguments in error messages.
     pub(crate) expected: &'static str,
-    pub(crate) mark: Mark,
-    pub(crate) apply: fn(&Given<'_>) -> Applied,
+    pub(crate) kind: Kind,
+    pub(crate) apply: fn(&FilterArgs<'_>) -> FilterResult,
 }
 
-/// What sets a filter apart where it stands.
+/// Restrictions on the position and the use of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum Kind {
     Plain,
-    /// Nothing may follow.
+    /// Must be the last filter.
     Last,
-    /// Yields bytes, which only an encoder may follow.
+    /// Returns bytes; only an encoder may follow.
     Bytes,
     Encoder,
-    /// Yields something else every time.
+    /// Returns a different value on every evaluation.
     Random,
-    /// Takes a JSON path.
+    /// Takes a JSON path as its first argument.
     Path,
 }
 
@@ -61,26 +61,26 @@ const TABLES: [&[Filter]; 10] = [
     strings::FILTERS,
 ];
 
-const NOTHING: &str = "no arguments";
+const NO_ARGUMENTS: &str = "no arguments";
 
 impl Filter {
     const fn new(
         name: &'static str,
         arguments: RangeInclusive<usize>,
         expected: &'static str,
-        apply: fn(&Given<'_>) -> Applied,
+        apply: fn(&FilterArgs<'_>) -> FilterResult,
     ) -> Self {
         Self {
             name,
             arguments,
             expected,
-            mark: Mark::Plain,
+            kind: Kind::Plain,
             apply,
         }
     }
 
-    const fn marked(mut self, mark: Mark) -> Self {
-        self.mark = mark;
+    const fn with_kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
         self
     }
 

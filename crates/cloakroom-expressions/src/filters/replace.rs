@@ -1,6 +1,6 @@
 //! Filters that replace or remove parts of a text.
 
-use super::{Applied, Filter, Given};
+use super::{Filter, FilterArgs, FilterResult};
 
 pub(super) const FILTERS: &[Filter] = &[
     Filter::new(
@@ -26,34 +26,22 @@ pub(super) const FILTERS: &[Filter] = &[
     Filter::new("remove_last", 1..=1, "a text", replace_last),
 ];
 
-/// Without a second argument, this removes.
-fn replace(given: &Given<'_>) -> Applied {
-    let (text, from, to) = (
-        given.text_or_empty()?,
-        given.argument(0)?,
-        given.argument(1)?,
-    );
-    // A short text with a long replacement at every character would be a very long one.
+/// Removes the text if there is no second argument.
+fn replace(args: &FilterArgs<'_>) -> FilterResult {
+    let (text, from, to) = (args.text_or_empty()?, args.argument(0)?, args.argument(1)?);
+    // Charged in advance: a long replacement at every character of a short text has a very long result.
     let matches = text.matches(&*from).count();
-    given.spend(matches.saturating_mul(to.len()))?;
+    args.charge(matches.saturating_mul(to.len()))?;
     Ok(text.replace(&*from, &to).into())
 }
 
-fn replace_first(given: &Given<'_>) -> Applied {
-    let (text, from, to) = (
-        given.text_or_empty()?,
-        given.argument(0)?,
-        given.argument(1)?,
-    );
+fn replace_first(args: &FilterArgs<'_>) -> FilterResult {
+    let (text, from, to) = (args.text_or_empty()?, args.argument(0)?, args.argument(1)?);
     Ok(text.replacen(&*from, &to, 1).into())
 }
 
-fn replace_last(given: &Given<'_>) -> Applied {
-    let (text, from, to) = (
-        given.text_or_empty()?,
-        given.argument(0)?,
-        given.argument(1)?,
-    );
+fn replace_last(args: &FilterArgs<'_>) -> FilterResult {
+    let (text, from, to) = (args.text_or_empty()?, args.argument(0)?, args.argument(1)?);
     Ok(match text.rfind(&*from) {
         Some(at) => format!("{}{to}{}", &text[..at], &text[at + from.len()..]).into(),
         None => text.into(),

@@ -1,33 +1,33 @@
-//! Filters that take a text or a list apart.
+//! Filters that return parts of a text or a list.
 
 use serde_json::{Value, json};
 
-use super::{Applied, Filter, Given, NOTHING};
+use super::{Filter, FilterArgs, FilterResult, NO_ARGUMENTS};
 
 pub(super) const FILTERS: &[Filter] = &[
     Filter::new("slice", 1..=2, "a start and optionally a length", slice),
     Filter::new("split", 1..=1, "a separator", split),
-    Filter::new("size", 0..=0, NOTHING, size),
-    Filter::new("first", 0..=0, NOTHING, first),
-    Filter::new("last", 0..=0, NOTHING, last),
+    Filter::new("size", 0..=0, NO_ARGUMENTS, size),
+    Filter::new("first", 0..=0, NO_ARGUMENTS, first),
+    Filter::new("last", 0..=0, NO_ARGUMENTS, last),
 ];
 
-/// A part of a text or list; a negative start counts from the end.
-fn slice(given: &Given<'_>) -> Applied {
-    let start = given.integer(0)?.unwrap_or(0);
-    let length = given.integer(1)?.unwrap_or(1);
-    if let Value::Array(_) = given.input {
-        let list = given.list()?;
+/// A substring or sublist; a negative start counts from the end.
+fn slice(args: &FilterArgs<'_>) -> FilterResult {
+    let start = args.integer(0)?.unwrap_or(0);
+    let length = args.integer(1)?.unwrap_or(1);
+    if let Value::Array(_) = args.input {
+        let list = args.list()?;
         let (start, length) = range(list.len(), start, length);
         return Ok(list.iter().skip(start).take(length).cloned().collect());
     }
-    let text = given.text_or_empty()?;
+    let text = args.text_or_empty()?;
     let (start, length) = range(text.chars().count(), start, length);
     let part: String = text.chars().skip(start).take(length).collect();
     Ok(part.into())
 }
 
-/// What is outside yields nothing.
+/// A range outside of the value is empty.
 fn range(size: usize, start: i64, length: i64) -> (usize, usize) {
     let distance = usize::try_from(start.unsigned_abs()).unwrap_or(usize::MAX);
     let start = match start {
@@ -38,12 +38,12 @@ fn range(size: usize, start: i64, length: i64) -> (usize, usize) {
     start.map_or((0, 0), |start| (start, length))
 }
 
-/// Empty parts at the end are left out. A separator of one space splits at any whitespace.
-fn split(given: &Given<'_>) -> Applied {
-    let (text, separator) = (given.text_or_empty()?, given.argument(0)?);
+/// Trailing empty parts are omitted. A single space as separator splits at any whitespace.
+fn split(args: &FilterArgs<'_>) -> FilterResult {
+    let (text, separator) = (args.text_or_empty()?, args.argument(0)?);
     let mut parts: Vec<Value> = Vec::new();
     let mut push = |part: &str| {
-        given.spend_elements(1)?;
+        args.charge_elements(1)?;
         parts.push(part.into());
         Ok(())
     };
@@ -58,8 +58,8 @@ fn split(given: &Given<'_>) -> Applied {
     Ok(parts.into())
 }
 
-fn size(given: &Given<'_>) -> Applied {
-    Ok(match given.input {
+fn size(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(match args.input {
         Value::Array(list) => list.len().into(),
         Value::Object(object) => object.len().into(),
         Value::String(text) => text.chars().count().into(),
@@ -67,8 +67,8 @@ fn size(given: &Given<'_>) -> Applied {
     })
 }
 
-fn first(given: &Given<'_>) -> Applied {
-    Ok(match given.input {
+fn first(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(match args.input {
         Value::Array(list) => list.first().cloned().unwrap_or_default(),
         Value::Object(object) => {
             let first = object.iter().next();
@@ -78,8 +78,8 @@ fn first(given: &Given<'_>) -> Applied {
     })
 }
 
-fn last(given: &Given<'_>) -> Applied {
-    Ok(match given.input {
+fn last(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(match args.input {
         Value::Array(list) => list.last().cloned().unwrap_or_default(),
         _ => Value::Null,
     })

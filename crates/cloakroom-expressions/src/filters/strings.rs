@@ -1,23 +1,23 @@
-//! Filters on text: case, whitespace, HTML and shortening.
+//! Filters on text: case, whitespace, HTML and truncation.
 
 use serde_json::Value;
 
-use super::{Applied, Filter, Given, NOTHING};
+use super::{Filter, FilterArgs, FilterResult, NO_ARGUMENTS};
 
 pub(super) const FILTERS: &[Filter] = &[
     Filter::new("append", 1..=1, "a text", append),
     Filter::new("prepend", 1..=1, "a text", prepend),
-    Filter::new("capitalize", 0..=0, NOTHING, capitalize),
-    Filter::new("downcase", 0..=0, NOTHING, downcase),
-    Filter::new("upcase", 0..=0, NOTHING, upcase),
-    Filter::new("strip", 0..=0, NOTHING, strip),
-    Filter::new("lstrip", 0..=0, NOTHING, lstrip),
-    Filter::new("rstrip", 0..=0, NOTHING, rstrip),
-    Filter::new("strip_html", 0..=0, NOTHING, strip_html),
-    Filter::new("strip_newlines", 0..=0, NOTHING, strip_newlines),
-    Filter::new("newline_to_br", 0..=0, NOTHING, newline_to_br),
-    Filter::new("escape", 0..=0, NOTHING, escape),
-    Filter::new("escape_once", 0..=0, NOTHING, escape_once),
+    Filter::new("capitalize", 0..=0, NO_ARGUMENTS, capitalize),
+    Filter::new("downcase", 0..=0, NO_ARGUMENTS, downcase),
+    Filter::new("upcase", 0..=0, NO_ARGUMENTS, upcase),
+    Filter::new("strip", 0..=0, NO_ARGUMENTS, strip),
+    Filter::new("lstrip", 0..=0, NO_ARGUMENTS, lstrip),
+    Filter::new("rstrip", 0..=0, NO_ARGUMENTS, rstrip),
+    Filter::new("strip_html", 0..=0, NO_ARGUMENTS, strip_html),
+    Filter::new("strip_newlines", 0..=0, NO_ARGUMENTS, strip_newlines),
+    Filter::new("newline_to_br", 0..=0, NO_ARGUMENTS, newline_to_br),
+    Filter::new("escape", 0..=0, NO_ARGUMENTS, escape),
+    Filter::new("escape_once", 0..=0, NO_ARGUMENTS, escape_once),
     Filter::new("truncate", 0..=2, "up to a length and an ending", truncate),
     Filter::new(
         "truncatewords",
@@ -27,16 +27,16 @@ pub(super) const FILTERS: &[Filter] = &[
     ),
 ];
 
-fn append(given: &Given<'_>) -> Applied {
-    Ok(format!("{}{}", given.text_or_empty()?, given.argument(0)?).into())
+fn append(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(format!("{}{}", args.text_or_empty()?, args.argument(0)?).into())
 }
 
-fn prepend(given: &Given<'_>) -> Applied {
-    Ok(format!("{}{}", given.argument(0)?, given.text_or_empty()?).into())
+fn prepend(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(format!("{}{}", args.argument(0)?, args.text_or_empty()?).into())
 }
 
-fn capitalize(given: &Given<'_>) -> Applied {
-    let text = given.text_or_empty()?;
+fn capitalize(args: &FilterArgs<'_>) -> FilterResult {
+    let text = args.text_or_empty()?;
     let mut characters = text.chars();
     let first: String = characters
         .next()
@@ -46,52 +46,52 @@ fn capitalize(given: &Given<'_>) -> Applied {
     Ok((first + &characters.as_str().to_lowercase()).into())
 }
 
-fn downcase(given: &Given<'_>) -> Applied {
-    Ok(given.text_or_empty()?.to_lowercase().into())
+fn downcase(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(args.text_or_empty()?.to_lowercase().into())
 }
 
-fn upcase(given: &Given<'_>) -> Applied {
-    Ok(given.text_or_empty()?.to_uppercase().into())
+fn upcase(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(args.text_or_empty()?.to_uppercase().into())
 }
 
-fn strip(given: &Given<'_>) -> Applied {
-    Ok(given.text_or_empty()?.trim().into())
+fn strip(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(args.text_or_empty()?.trim().into())
 }
 
-fn lstrip(given: &Given<'_>) -> Applied {
-    Ok(given.text_or_empty()?.trim_start().into())
+fn lstrip(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(args.text_or_empty()?.trim_start().into())
 }
 
-fn rstrip(given: &Given<'_>) -> Applied {
-    Ok(given.text_or_empty()?.trim_end().into())
+fn rstrip(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(args.text_or_empty()?.trim_end().into())
 }
 
-fn strip_newlines(given: &Given<'_>) -> Applied {
-    Ok(given.text_or_empty()?.replace(['\r', '\n'], "").into())
+fn strip_newlines(args: &FilterArgs<'_>) -> FilterResult {
+    Ok(args.text_or_empty()?.replace(['\r', '\n'], "").into())
 }
 
-fn newline_to_br(given: &Given<'_>) -> Applied {
-    let text = given.text_or_empty()?.replace("\r\n", "\n");
+fn newline_to_br(args: &FilterArgs<'_>) -> FilterResult {
+    let text = args.text_or_empty()?.replace("\r\n", "\n");
     Ok(text.replace('\n', "<br />\n").into())
 }
 
 /// Removes comments, scripts and styles with their content, and all other tags.
-fn strip_html(given: &Given<'_>) -> Applied {
+fn strip_html(args: &FilterArgs<'_>) -> FilterResult {
     const WITH_CONTENT: [(&str, &str); 3] = [
         ("<!--", "-->"),
         ("<script", "</script>"),
         ("<style", "</style>"),
     ];
 
-    let text = given.text_or_empty()?;
+    let text = args.text_or_empty()?;
     let lower = text.to_ascii_lowercase();
-    // An end that was not found once is not looked for again, or the time would be quadratic.
+    // A missing end tag is searched only once; otherwise the time would be quadratic.
     let mut is_absent = [false; 3];
-    let mut kept = String::new();
+    let mut stripped = String::new();
     let mut position = 0;
     while let Some(at) = lower[position..].find('<') {
         let start = position + at;
-        kept.push_str(&text[position..start]);
+        stripped.push_str(&text[position..start]);
         let rest = &lower[start..];
         let mut end = None;
         for (kind, (open, close)) in WITH_CONTENT.into_iter().enumerate() {
@@ -106,12 +106,12 @@ fn strip_html(given: &Given<'_>) -> Applied {
         };
         position = start + end;
     }
-    kept.push_str(&text[position..]);
-    Ok(kept.into())
+    stripped.push_str(&text[position..]);
+    Ok(stripped.into())
 }
 
-fn escape(given: &Given<'_>) -> Applied {
-    given.null_or(|text| {
+fn escape(args: &FilterArgs<'_>) -> FilterResult {
+    args.map_text(|text| {
         let escaped = text.chars().fold(String::new(), |mut escaped, character| {
             push_escaped(&mut escaped, character);
             escaped
@@ -120,9 +120,9 @@ fn escape(given: &Given<'_>) -> Applied {
     })
 }
 
-/// As `escape`, but what is escaped already stays as it is.
-fn escape_once(given: &Given<'_>) -> Applied {
-    given.null_or(|text| {
+/// Like `escape`, but preserves existing entities.
+fn escape_once(args: &FilterArgs<'_>) -> FilterResult {
+    args.map_text(|text| {
         let mut escaped = String::new();
         for (position, character) in text.char_indices() {
             if character == '&' && is_entity(&text[position + 1..]) {
@@ -146,7 +146,7 @@ fn push_escaped(escaped: &mut String, character: char) {
     }
 }
 
-/// Whether the text after `&` completes an entity: a name or a number, and `;`.
+/// Whether the text after `&` completes an entity: a name or a number, followed by `;`.
 fn is_entity(text: &str) -> bool {
     let (body, is_part): (&str, fn(char) -> bool) = match text.strip_prefix('#') {
         Some(number) => (number, |character| character.is_ascii_digit()),
@@ -156,30 +156,30 @@ fn is_entity(text: &str) -> bool {
     rest.len() < body.len() && rest.starts_with(';')
 }
 
-fn truncate(given: &Given<'_>) -> Applied {
-    let length = given.count(0, 50)?;
-    let ending = if given.has(1) {
-        given.argument(1)?
+fn truncate(args: &FilterArgs<'_>) -> FilterResult {
+    let length = args.count(0, 50)?;
+    let ending = if args.has(1) {
+        args.argument(1)?
     } else {
         "...".into()
     };
-    given.null_or(|text| {
+    args.map_text(|text| {
         if text.chars().nth(length).is_none() {
             return Ok(text.to_owned());
         }
-        let kept = length.saturating_sub(ending.chars().count());
-        Ok(text.chars().take(kept).chain(ending.chars()).collect())
+        let stripped = length.saturating_sub(ending.chars().count());
+        Ok(text.chars().take(stripped).chain(ending.chars()).collect())
     })
 }
 
-fn truncatewords(given: &Given<'_>) -> Applied {
-    let count = given.count(0, 15)?.max(1);
-    let ending = if given.has(1) {
-        given.argument(1)?
+fn truncatewords(args: &FilterArgs<'_>) -> FilterResult {
+    let count = args.count(0, 15)?.max(1);
+    let ending = if args.has(1) {
+        args.argument(1)?
     } else {
         "...".into()
     };
-    let Some(text) = given.text()? else {
+    let Some(text) = args.text()? else {
         return Ok(Value::Null);
     };
     let words: Vec<_> = text

@@ -1,32 +1,32 @@
-//! Following a JSON path through a document.
+//! Evaluates a JSON path.
 
 use serde_json::Value;
 
-use super::{JsonPath, Operator, Segment, Selector, Slice, Term, Test};
+use super::{Comparable, JsonPath, LogicalExpression, Operator, Segment, Selector, Slice};
 use crate::EvaluationError;
 use crate::condition::{equal, order};
 
-/// Pays for one visit to a value, or says that there is nothing left to pay with.
-pub(crate) type Pay<'a> = dyn Fn() -> Result<(), EvaluationError> + 'a;
+/// Charges for one visit to a value; fails when the budget is exhausted.
+pub(crate) type ChargeVisit<'a> = dyn Fn() -> Result<(), EvaluationError> + 'a;
 
 impl JsonPath {
-    /// The values this path leads to, in the order of the document.
+    /// The values selected by this path, in document order.
     pub(crate) fn find<'v>(
         &self,
         root: &'v Value,
-        pay: &Pay<'_>,
+        charge_visit: &ChargeVisit<'_>,
     ) -> Result<Vec<&'v Value>, EvaluationError> {
-        Finder { root, pay }.follow(self, root)
+        Finder { root, charge_visit }.evaluate(self, root)
     }
 }
 
 struct Finder<'v, 'p> {
     root: &'v Value,
-    pay: &'p Pay<'p>,
+    charge_visit: &'p ChargeVisit<'p>,
 }
 
 impl<'v> Finder<'v, '_> {
-    fn follow(
+    fn evaluate(
         &self,
         path: &JsonPath,
         current: &'v Value,
@@ -36,26 +36,26 @@ impl<'v> Finder<'v, '_> {
         for segment in &path.segments {
             let mut next = Vec::new();
             for value in values {
-                self.segment(segment, value, &mut next)?;
+                self.apply_segment(segment, value, &mut next)?;
             }
             values = next;
         }
         Ok(values)
     }
 
-    fn segment(
+    fn apply_segment(
         &self,
         segment: &Segment,
         value: &'v Value,
         found: &mut Vec<&'v Value>,
     ) -> Result<(), EvaluationError> {
-        (self.pay)()?;
+        (self.charge_visit)()?;
         for selector in &segment.selectors {
             self.select(selector, value, found)?;
         }
-        if segment.is_deep {
+        if segment.is_descendant {
             for child in children(value) {
-                self.segment(segment, child, found)?;
+                self.apply_segment(segment, child, found)?;
             }
         }
         Ok(())
@@ -76,20 +76,20 @@ impl<'v> Finder<'v, '_> {
             Selector::Slice(slice) => {
                 let list = value.as_array().map_or(&[][..], Vec::as_slice);
                 for position in slice.positions(list.len()) {
-                    (self.pay)()?;
+                    (self.charge_visit)()?;
                     found.extend(list.get(position));
                 }
             }
-            Selector::Every => {
+            Selector::Wildcard => {
                 for child in children(value) {
-                    (self.pay)()?;
+                    (self.charge_visit)()?;
                     found.push(child);
                 }
             }
             Selector::Filter(test) => {
                 for child in children(value) {
-                    (self.pay)()?;
-                    if self.passes(test, child)? {
+                    (self.charge_visit)()?;
+                    if self.matches(test, child)? {
                         found.push(child);
                     }
                 }
@@ -98,40 +98,46 @@ impl<'v> Finder<'v, '_> {
         Ok(())
     }
 
-    fn passes(&self, test: &Test, value: &'v Value) -> Result<bool, EvaluationError> {
+    fn matches(&self, test: &LogicalExpression, value: &'v Value) -> Result<bool, EvaluationError> {
         match test {
-            Test::Any(tests) => {
+            LogicalExpression::Any(tests) => {
                 for test in tests {
-                    if self.passes(test, value)? {
+                    if self.matches(test, value)? {
                         return Ok(true);
                     }
                 }
                 Ok(false)
             }
-            Test::All(tests) => {
+            LogicalExpression::All(tests) => {
                 for test in tests {
-                    if !self.passes(test, value)? {
+                    if !self.matches(test, value)? {
                         return Ok(false);
                     }
                 }
                 Ok(true)
             }
-            Test::Not(test) => self.passes(test, value).map(|passes| !passes),
-            Test::Exists(path) => self.follow(path, value).map(|found| !found.is_empty()),
-            Test::Compare(left, operator, right) => {
-                (self.pay)()?;
-                let left = self.term(left, value)?;
-                let right = self.term(right, value)?;
+            LogicalExpression::Not(test) => self.matches(test, value).map(|matches| !matches),
+            LogicalExpression::Exists(path) => {
+                self.evaluate(path, value).map(|found| !found.is_empty())
+            }
+            LogicalExpression::Compare(left, operator, right) => {
+                (self.charge_visit)()?;
+                let left = self.comparable(left, value)?;
+                let right = self.comparable(right, value)?;
                 Ok(compare(left.as_ref(), *operator, right.as_ref()))
             }
         }
     }
 
-    /// What a term stands for, if that is exactly one value.
-    fn term(&self, term: &Term, value: &'v Value) -> Result<Option<Value>, EvaluationError> {
-        Ok(match term {
-            Term::Literal(literal) => Some(literal.clone()),
-            Term::Path(path) => match self.follow(path, value)?[..] {
+    /// The value to compare: a literal, or the scalar selected by a path with exactly one match.
+    fn comparable(
+        &self,
+        comparable: &Comparable,
+        value: &'v Value,
+    ) -> Result<Option<Value>, EvaluationError> {
+        Ok(match comparable {
+            Comparable::Literal(literal) => Some(literal.clone()),
+            Comparable::Path(path) => match self.evaluate(path, value)?[..] {
                 [one] if !one.is_array() && !one.is_object() => Some(one.clone()),
                 _ => None,
             },
@@ -139,7 +145,7 @@ impl<'v> Finder<'v, '_> {
     }
 }
 
-/// What is missing equals nothing and has no order.
+/// A missing value equals no value and has no order.
 fn compare(left: Option<&Value>, operator: Operator, right: Option<&Value>) -> bool {
     let (Some(left), Some(right)) = (left, right) else {
         return operator == Operator::NotEqual && left.is_some() != right.is_some();

@@ -1,15 +1,15 @@
-//! Reading a JSON path.
+//! Parses a JSON path.
 
 use serde_json::Value;
 
-use super::{JsonPath, Operator, Segment, Selector, Slice, Term, Test};
+use super::{Comparable, JsonPath, LogicalExpression, Operator, Segment, Selector, Slice};
 use crate::DEPTH_MAX;
 use crate::cursor::Cursor;
 
-/// What ends a name without quotes. Hyphens do not: header names have them.
+/// Characters that end an unquoted name. Hyphens do not, because header names contain them.
 const NAME_ENDS: &str = ".[]()?<>=!&|,*'\"@$:";
 
-/// Longer signs first: `<=` starts with `<`.
+/// Longer operators first: `<=` starts with `<`.
 const OPERATORS: [(&str, Operator); 6] = [
     ("==", Operator::Equal),
     ("!=", Operator::NotEqual),
@@ -22,12 +22,12 @@ const OPERATORS: [(&str, Operator); 6] = [
 impl JsonPath {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut cursor = Cursor::new(text.trim());
-        let path = path(&mut cursor, 0).filter(|path| path.from_root)?;
+        let path = parse_path(&mut cursor, 0).filter(|path| path.from_root)?;
         cursor.is_at_end().then_some(path)
     }
 }
 
-fn path(cursor: &mut Cursor<'_>, depth: usize) -> Option<JsonPath> {
+fn parse_path(cursor: &mut Cursor<'_>, depth: usize) -> Option<JsonPath> {
     if depth > DEPTH_MAX {
         return None;
     }
@@ -37,35 +37,39 @@ fn path(cursor: &mut Cursor<'_>, depth: usize) -> Option<JsonPath> {
     }
     let mut segments = Vec::new();
     loop {
-        let is_deep = cursor.eat_text("..");
+        let is_descendant = cursor.eat_text("..");
         let selectors = if cursor.eat('[') {
-            brackets(cursor, depth)?
-        } else if is_deep || cursor.eat('.') {
-            vec![member(cursor)?]
+            parse_brackets(cursor, depth)?
+        } else if is_descendant || cursor.eat('.') {
+            vec![parse_member(cursor)?]
         } else {
             return Some(JsonPath {
                 from_root,
                 segments,
             });
         };
-        segments.push(Segment { is_deep, selectors });
+        segments.push(Segment {
+            is_descendant,
+            selectors,
+        });
     }
 }
 
-fn member(cursor: &mut Cursor<'_>) -> Option<Selector> {
+fn parse_member(cursor: &mut Cursor<'_>) -> Option<Selector> {
     if cursor.eat('*') {
-        return Some(Selector::Every);
+        return Some(Selector::Wildcard);
     }
-    let is_part = |character: char| !character.is_whitespace() && !NAME_ENDS.contains(character);
-    let name = cursor.take_while(is_part);
+    let is_name_character =
+        |character: char| !character.is_whitespace() && !NAME_ENDS.contains(character);
+    let name = cursor.take_while(is_name_character);
     (!name.is_empty()).then(|| Selector::Name(name.to_owned()))
 }
 
-fn brackets(cursor: &mut Cursor<'_>, depth: usize) -> Option<Vec<Selector>> {
+fn parse_brackets(cursor: &mut Cursor<'_>, depth: usize) -> Option<Vec<Selector>> {
     let mut selectors = Vec::new();
     loop {
         cursor.skip_whitespace();
-        selectors.push(selector(cursor, depth)?);
+        selectors.push(parse_selector(cursor, depth)?);
         cursor.skip_whitespace();
         if cursor.eat(']') {
             return Some(selectors);
@@ -76,36 +80,36 @@ fn brackets(cursor: &mut Cursor<'_>, depth: usize) -> Option<Vec<Selector>> {
     }
 }
 
-fn selector(cursor: &mut Cursor<'_>, depth: usize) -> Option<Selector> {
+fn parse_selector(cursor: &mut Cursor<'_>, depth: usize) -> Option<Selector> {
     if cursor.eat('*') {
-        return Some(Selector::Every);
+        return Some(Selector::Wildcard);
     }
     if cursor.eat('?') {
-        return any(cursor, depth + 1).map(Selector::Filter);
+        return parse_or(cursor, depth + 1).map(Selector::Filter);
     }
     if let Some(name) = cursor.quoted() {
         return Some(Selector::Name(name.to_owned()));
     }
-    let start = integer(cursor)?;
+    let start = parse_integer(cursor)?;
     cursor.skip_whitespace();
     if !cursor.eat(':') {
         return start.map(Selector::Index);
     }
     cursor.skip_whitespace();
-    let end = integer(cursor)?;
+    let end = parse_integer(cursor)?;
     cursor.skip_whitespace();
     let step = match cursor.eat(':') {
         true => {
             cursor.skip_whitespace();
-            integer(cursor)?.unwrap_or(1)
+            parse_integer(cursor)?.unwrap_or(1)
         }
         false => 1,
     };
     (step != 0).then_some(Selector::Slice(Slice { start, end, step }))
 }
 
-/// An integer if one is here; one that is too large makes the path none.
-fn integer(cursor: &mut Cursor<'_>) -> Option<Option<i64>> {
+/// An optional integer. The outer `None` rejects the path: the integer is out of range.
+fn parse_integer(cursor: &mut Cursor<'_>) -> Option<Option<i64>> {
     let mut ahead = *cursor;
     let sign = if ahead.eat('-') { "-" } else { "" };
     let digits = ahead.take_while(|character| character.is_ascii_digit());
@@ -116,76 +120,78 @@ fn integer(cursor: &mut Cursor<'_>) -> Option<Option<i64>> {
     format!("{sign}{digits}").parse().ok().map(Some)
 }
 
-fn any(cursor: &mut Cursor<'_>, depth: usize) -> Option<Test> {
-    chain(cursor, "||", Test::Any, |cursor| {
-        chain(cursor, "&&", Test::All, |cursor| one(cursor, depth))
+fn parse_or(cursor: &mut Cursor<'_>, depth: usize) -> Option<LogicalExpression> {
+    parse_chain(cursor, "||", LogicalExpression::Any, |cursor| {
+        parse_chain(cursor, "&&", LogicalExpression::All, |cursor| {
+            parse_basic(cursor, depth)
+        })
     })
 }
 
-/// Tests with a sign between them.
-fn chain(
+/// Parses expressions separated by `sign`.
+fn parse_chain(
     cursor: &mut Cursor<'_>,
     sign: &str,
-    join: fn(Vec<Test>) -> Test,
-    next: impl Fn(&mut Cursor<'_>) -> Option<Test>,
-) -> Option<Test> {
-    let mut tests = vec![next(cursor)?];
+    combine: fn(Vec<LogicalExpression>) -> LogicalExpression,
+    next: impl Fn(&mut Cursor<'_>) -> Option<LogicalExpression>,
+) -> Option<LogicalExpression> {
+    let mut expressions = vec![next(cursor)?];
     while cursor.eat_text(sign) {
-        tests.push(next(cursor)?);
+        expressions.push(next(cursor)?);
     }
-    match tests.len() {
-        1 => tests.pop(),
-        _ => Some(join(tests)),
+    match expressions.len() {
+        1 => expressions.pop(),
+        _ => Some(combine(expressions)),
     }
 }
 
-fn one(cursor: &mut Cursor<'_>, depth: usize) -> Option<Test> {
+fn parse_basic(cursor: &mut Cursor<'_>, depth: usize) -> Option<LogicalExpression> {
     if depth > DEPTH_MAX {
         return None;
     }
     cursor.skip_whitespace();
-    let test = if cursor.eat('!') {
-        Test::Not(Box::new(one(cursor, depth + 1)?))
+    let expression = if cursor.eat('!') {
+        LogicalExpression::Not(Box::new(parse_basic(cursor, depth + 1)?))
     } else if cursor.eat('(') {
-        let inner = any(cursor, depth + 1)?;
+        let inner = parse_or(cursor, depth + 1)?;
         cursor.skip_whitespace();
         if !cursor.eat(')') {
             return None;
         }
         inner
     } else {
-        comparison(cursor, depth)?
+        parse_comparison(cursor, depth)?
     };
     cursor.skip_whitespace();
-    Some(test)
+    Some(expression)
 }
 
-fn comparison(cursor: &mut Cursor<'_>, depth: usize) -> Option<Test> {
-    let left = term(cursor, depth)?;
+fn parse_comparison(cursor: &mut Cursor<'_>, depth: usize) -> Option<LogicalExpression> {
+    let left = parse_comparable(cursor, depth)?;
     cursor.skip_whitespace();
     let found = OPERATORS.iter().find(|(sign, _)| cursor.eat_text(sign));
     let Some((_, operator)) = found else {
         return match left {
-            Term::Path(path) => Some(Test::Exists(path)),
-            Term::Literal(_) => None,
+            Comparable::Path(path) => Some(LogicalExpression::Exists(path)),
+            Comparable::Literal(_) => None,
         };
     };
     cursor.skip_whitespace();
-    let right = term(cursor, depth)?;
-    Some(Test::Compare(left, *operator, right))
+    let right = parse_comparable(cursor, depth)?;
+    Some(LogicalExpression::Compare(left, *operator, right))
 }
 
-fn term(cursor: &mut Cursor<'_>, depth: usize) -> Option<Term> {
+fn parse_comparable(cursor: &mut Cursor<'_>, depth: usize) -> Option<Comparable> {
     if cursor.next_is('@') || cursor.next_is('$') {
-        return path(cursor, depth + 1).map(Term::Path);
+        return parse_path(cursor, depth + 1).map(Comparable::Path);
     }
     if let Some(text) = cursor.quoted() {
-        return Some(Term::Literal(text.into()));
+        return Some(Comparable::Literal(text.into()));
     }
     if let Some(number) = cursor.number() {
-        return Some(Term::Literal(number));
+        return Some(Comparable::Literal(number));
     }
-    Some(Term::Literal(match cursor.identifier()? {
+    Some(Comparable::Literal(match cursor.identifier()? {
         "true" => true.into(),
         "false" => false.into(),
         "null" => Value::Null,

@@ -1,4 +1,4 @@
-//! The vault's interface as a client sees it: an answer, or none.
+//! HTTP client of the vault's API.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::Value;
 
-/// A little more than a node takes at most, so that its own verdict is heard.
-const PATIENCE: Duration = Duration::from_secs(17);
+/// Longer than a node's own request timeout, so that its response arrives.
+const TIMEOUT: Duration = Duration::from_secs(17);
 
 #[derive(Clone)]
 pub(crate) struct Api {
@@ -24,13 +24,12 @@ pub(crate) struct Api {
     base: String,
 }
 
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     pub(crate) status: u16,
     pub(crate) body: Value,
 }
 
-/// What is asked, by whom.
-pub(crate) struct Question<'a> {
+pub(crate) struct ApiRequest<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,
     pub(crate) key: &'a str,
@@ -39,7 +38,7 @@ pub(crate) struct Question<'a> {
     pub(crate) trace: Option<&'a str>,
 }
 
-impl<'a> Question<'a> {
+impl<'a> ApiRequest<'a> {
     pub(crate) fn get(path: &'a str, key: &'a str) -> Self {
         Self {
             method: Method::GET,
@@ -53,7 +52,7 @@ impl<'a> Question<'a> {
 }
 
 impl Api {
-    /// Trusts the authority of this cluster alone.
+    /// Trusts only the CA of this cluster.
     pub(crate) fn new(base: &str, authority: &str) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(authority.as_bytes())?)?;
@@ -74,7 +73,7 @@ impl Api {
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(5))
-            // Whether a request is sent again is for the ledger to decide.
+            // Clients retry explicitly, so that the history contains every attempt.
             .retry_canceled_requests(false)
             .build(connector);
         Ok(Self {
@@ -83,7 +82,7 @@ impl Api {
         })
     }
 
-    /// The same client at another address.
+    /// The same client with another base URL.
     pub(crate) fn at(&self, base: &str) -> Self {
         Self {
             client: self.client.clone(),
@@ -91,42 +90,42 @@ impl Api {
         }
     }
 
-    pub(crate) async fn ask(&self, question: Question<'_>) -> Result<Answer> {
-        tokio::time::timeout(PATIENCE, self.send(question))
+    pub(crate) async fn send(&self, request: ApiRequest<'_>) -> Result<ApiResponse> {
+        tokio::time::timeout(TIMEOUT, self.exchange(request))
             .await
-            .context("no answer in time")?
+            .context("no response in time")?
     }
 
-    async fn send(&self, question: Question<'_>) -> Result<Answer> {
-        let media_type = match question.method {
+    async fn exchange(&self, request: ApiRequest<'_>) -> Result<ApiResponse> {
+        let media_type = match request.method {
             Method::PATCH => "application/merge-patch+json",
             _ => "application/json",
         };
-        let mut request = Request::builder()
-            .method(question.method)
-            .uri(format!("{}{}", self.base, question.path))
-            .header("BT-API-KEY", question.key);
-        if let Some(key) = question.idempotency_key {
-            request = request.header("BT-IDEMPOTENCY-KEY", key);
+        let mut builder = Request::builder()
+            .method(request.method)
+            .uri(format!("{}{}", self.base, request.path))
+            .header("BT-API-KEY", request.key);
+        if let Some(key) = request.idempotency_key {
+            builder = builder.header("BT-IDEMPOTENCY-KEY", key);
         }
-        if let Some(trace) = question.trace {
-            request = request.header("BT-TRACE-ID", trace);
+        if let Some(trace) = request.trace {
+            builder = builder.header("BT-TRACE-ID", trace);
         }
-        let body = match question.body {
+        let body = match request.body {
             Some(body) => {
-                request = request.header("Content-Type", media_type);
+                builder = builder.header("Content-Type", media_type);
                 Bytes::from(body.to_string())
             }
             None => Bytes::new(),
         };
-        let response = self.client.request(request.body(Full::new(body))?).await?;
+        let response = self.client.request(builder.body(Full::new(body))?).await?;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await?.to_bytes();
         let body = match body.is_empty() {
             true => Value::Null,
-            // HAProxy speaks HTML when it has nobody to ask.
+            // HAProxy responds with HTML if no node is available.
             false => serde_json::from_slice(&body).unwrap_or(Value::Null),
         };
-        Ok(Answer { status, body })
+        Ok(ApiResponse { status, body })
     }
 }

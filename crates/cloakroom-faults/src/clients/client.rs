@@ -1,4 +1,4 @@
-//! One client: creates, changes, deletes and reads tokens of its own, and writes down what it is told.
+//! A client that creates, updates and deletes its own tokens and records the results in the history.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,50 +9,49 @@ use http::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Load;
-use super::api::{Answer, Question};
-use super::tally::Rule;
-use crate::ledger::{Entry, State, data, read_data};
-use crate::sabotage::Sabotage;
+use super::Workload;
+use super::api::{ApiRequest, ApiResponse};
+use super::stats::Invariant;
+use crate::history::{State, data};
+use crate::mutation::Mutation;
 
-/// The shortest answer there is of the catalog.
-const CATALOG: &str = "/orchestration/connection_formulas?size=1";
-/// Containers that the tokens of a part are spread over, so that the checker can list them side by side.
+/// Containers that the tokens of a part are spread over, so that the checker can list them in parallel.
 pub(crate) const SHARDS: usize = 8;
 
-const PAUSE: Duration = Duration::from_millis(250);
+const RETRY_DELAY: Duration = Duration::from_millis(250);
 
-/// What became of a request that was sent until it was answered, or given up.
+/// The outcome of a write after its retries.
 enum Outcome {
-    Done(Answer),
-    /// The first attempt was refused, which says that nothing happened.
-    Refused(Answer),
-    Unknown,
+    Completed(ApiResponse),
+    /// The first attempt was rejected, so the write had no effect.
+    Rejected(ApiResponse),
+    /// The write may or may not have been applied.
+    Indeterminate,
 }
 
-/// A request that changes something.
-struct Write<'a> {
+/// A create, update or delete.
+struct WriteRequest<'a> {
     key: &'a str,
     method: Method,
     path: &'a str,
     body: Option<Value>,
     idempotency_key: Option<String>,
-    /// Whether it is sent again until there is an answer.
-    persists: bool,
+    /// Whether to retry until there is a final response.
+    retries: bool,
 }
 
-/// How a token comes to be.
+/// How a token is created.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// It is asked for until it is there.
-    Persistent,
-    /// It is asked for once, and without a key.
+pub(crate) enum CreateMode {
+    /// With an idempotency key, retried until there is a final response.
+    Retried,
+    /// One attempt without an idempotency key.
     Once,
-    /// From an intent, which gives one token and no more.
+    /// From a token intent, which can be used once.
     FromIntent,
 }
 
-fn first_data(number: usize) -> Value {
+fn initial_token(number: usize) -> Value {
     json!({"type": "token", "data": data(number, 0)})
 }
 
@@ -62,124 +61,125 @@ pub(crate) fn container(part: u16, shard: usize) -> String {
 
 #[derive(Clone)]
 pub(crate) struct Client {
-    pub(crate) load: Arc<Load>,
+    pub(crate) workload: Arc<Workload>,
 }
 
 impl Client {
-    /// Makes a token, and says which number it has in the ledger.
-    pub(crate) async fn create(&self, way: Way) -> Option<usize> {
-        let number = self.load.ledger.open(self.load.part);
-        let mut body = match way {
-            Way::Persistent | Way::Once => first_data(number),
-            Way::FromIntent => json!({"token_intent_id": self.intend(number).await?}),
+    /// Creates a token and returns its number in the history.
+    pub(crate) async fn create(&self, mode: CreateMode) -> Option<usize> {
+        let number = self.workload.history.open(self.workload.part);
+        let mut body = match mode {
+            CreateMode::Retried | CreateMode::Once => initial_token(number),
+            CreateMode::FromIntent => json!({"token_intent_id": self.create_intent(number).await?}),
         };
-        body["containers"] = json!([container(self.load.part, number % SHARDS)]);
+        body["containers"] = json!([container(self.workload.part, number % SHARDS)]);
         body["metadata"] = json!({"revision": "0"});
-        self.load.ledger.try_for(number, State::Present(0));
-        let persists = way != Way::Once;
-        let write = Write {
-            key: &self.load.keys.writing,
+        self.workload.history.invoke(number, State::Present(0));
+        let retries = mode != CreateMode::Once;
+        let write = WriteRequest {
+            key: &self.workload.keys.write,
             method: Method::POST,
             path: "/tokens",
             body: Some(body.clone()),
-            idempotency_key: persists.then(|| format!("create-{number}")),
-            persists,
+            idempotency_key: retries.then(|| format!("create-{number}")),
+            retries,
         };
         let outcome = self.write(write).await;
-        if let (Outcome::Unknown, Some(Sabotage::FalseAcknowledgement)) =
-            (&outcome, self.load.sabotage)
+        if let (Outcome::Indeterminate, Some(Mutation::FalseAcknowledgement)) =
+            (&outcome, self.workload.mutation)
         {
             self.acknowledge(number, State::Present(0));
         }
-        let (Outcome::Done(answer) | Outcome::Refused(answer)) = outcome else {
+        let (Outcome::Completed(response) | Outcome::Rejected(response)) = outcome else {
             return None;
         };
-        let id = answer.body.get("id").and_then(Value::as_str);
+        let id = response.body.get("id").and_then(Value::as_str);
         let id = id.and_then(|id| id.parse::<Uuid>().ok());
-        let ledger = &self.load.ledger;
-        match (answer.status, id) {
+        let history = &self.workload.history;
+        match (response.status, id) {
             (201, Some(id)) => {
-                ledger.acknowledge(number, State::Present(0), Some(id));
-                self.load.tally.wrote();
-                if way == Way::FromIntent {
-                    self.use_again(number, body).await;
+                history.acknowledge(number, State::Present(0), Some(id));
+                self.workload.stats.record_write();
+                if mode == CreateMode::FromIntent {
+                    self.reuse_intent(number, body).await;
                 }
                 Some(number)
             }
             (status, _) => {
-                let rule = match (way, status) {
-                    (Way::FromIntent, 400) => Rule::Lost,
-                    _ => Rule::Wrong,
+                let invariant = match (mode, status) {
+                    (CreateMode::FromIntent, 400) => Invariant::Lost,
+                    _ => Invariant::Wrong,
                 };
-                let what = format!("creating {number} was answered with {status}");
-                self.load.tally.violation(rule, what);
+                let what = format!("creating token {number} returned {status}");
+                self.workload.stats.violation(invariant, what);
                 None
             }
         }
     }
 
-    /// Makes an intent that a token is to come from.
-    async fn intend(&self, number: usize) -> Option<String> {
-        let write = Write {
-            key: &self.load.keys.intending,
+    /// Creates a token intent.
+    async fn create_intent(&self, number: usize) -> Option<String> {
+        let write = WriteRequest {
+            key: &self.workload.keys.create_intents,
             method: Method::POST,
             path: "/token-intents",
-            body: Some(first_data(number)),
+            body: Some(initial_token(number)),
             idempotency_key: Some(format!("intend-{number}")),
-            persists: true,
+            retries: true,
         };
-        let (Outcome::Done(answer) | Outcome::Refused(answer)) = self.write(write).await else {
+        let (Outcome::Completed(response) | Outcome::Rejected(response)) = self.write(write).await
+        else {
             return None;
         };
-        let id = answer.body.get("id").and_then(Value::as_str);
-        match (answer.status, id) {
+        let id = response.body.get("id").and_then(Value::as_str);
+        match (response.status, id) {
             (201, Some(id)) => {
-                self.load.tally.wrote();
+                self.workload.stats.record_write();
                 Some(id.to_owned())
             }
             (status, _) => {
-                let what = format!("the intent of {number} was answered with {status}");
-                self.load.tally.violation(Rule::Wrong, what);
+                let what = format!("creating the intent of token {number} returned {status}");
+                self.workload.stats.violation(Invariant::Wrong, what);
                 None
             }
         }
     }
 
-    /// Asks for another token of an intent that has given its one.
-    async fn use_again(&self, number: usize, body: Value) {
-        let load = &self.load;
-        load.tally.tried.fetch_add(1, Ordering::Relaxed);
-        let question = Question {
+    /// Uses a token intent a second time, which must fail.
+    async fn reuse_intent(&self, number: usize, body: Value) {
+        let workload = &self.workload;
+        workload.stats.tried.fetch_add(1, Ordering::Relaxed);
+        let request = ApiRequest {
             method: Method::POST,
             path: "/tokens",
-            key: &load.keys.writing,
+            key: &workload.keys.write,
             body: Some(body),
             idempotency_key: None,
             trace: None,
         };
-        match load.ask(question).await {
-            Ok(answer) if answer.status == 400 => {}
-            Ok(answer) if answer.status == 201 => {
-                let what = format!("the intent of {number} gave a second token");
-                load.tally.violation(Rule::Doubled, what);
+        match workload.send(request).await {
+            Ok(response) if response.status == 400 => {}
+            Ok(response) if response.status == 201 => {
+                let what = format!("the intent of token {number} created a second token");
+                workload.stats.violation(Invariant::Doubled, what);
             }
-            answered => {
-                load.tally.failed.fetch_add(1, Ordering::Relaxed);
-                load.expect_retriable(answered, "a used intent");
+            result => {
+                workload.stats.failed.fetch_add(1, Ordering::Relaxed);
+                workload.expect_retryable(result, "a used intent");
             }
         }
     }
 
-    /// Changes the data; says whether the token may be used further.
-    pub(crate) async fn change(&self, number: usize) -> bool {
-        let entry = self.load.ledger.entry(number);
+    /// Updates the data. Returns whether the state of the token is known.
+    pub(crate) async fn update(&self, number: usize) -> bool {
+        let entry = self.workload.history.entry(number);
         let (Some(id), State::Present(revision)) = (entry.id, entry.acknowledged) else {
             return false;
         };
         let next = revision + 1;
-        self.load.ledger.try_for(number, State::Present(next));
-        let write = Write {
-            key: &self.load.keys.writing,
+        self.workload.history.invoke(number, State::Present(next));
+        let write = WriteRequest {
+            key: &self.workload.keys.write,
             method: Method::PATCH,
             path: &format!("/tokens/{id}"),
             body: Some(json!({
@@ -187,144 +187,71 @@ impl Client {
                 "metadata": {"revision": next.to_string()},
             })),
             idempotency_key: Some(format!("change-{number}-{next}")),
-            persists: true,
+            retries: true,
         };
         match self.write(write).await {
-            Outcome::Done(answer) if answer.status == 200 => {
+            Outcome::Completed(response) if response.status == 200 => {
                 self.acknowledge(number, State::Present(next));
                 true
             }
-            Outcome::Done(answer) | Outcome::Refused(answer) => {
-                self.refused(number, &answer);
+            Outcome::Completed(response) | Outcome::Rejected(response) => {
+                self.report_failed_write(number, &response);
                 false
             }
-            Outcome::Unknown => false,
+            Outcome::Indeterminate => false,
         }
     }
 
     pub(crate) async fn delete(&self, number: usize) {
-        let Some(id) = self.load.ledger.entry(number).id else {
+        let Some(id) = self.workload.history.entry(number).id else {
             return;
         };
-        self.load.ledger.try_for(number, State::Deleted);
-        let write = Write {
-            key: &self.load.keys.writing,
+        self.workload.history.invoke(number, State::Deleted);
+        let write = WriteRequest {
+            key: &self.workload.keys.write,
             method: Method::DELETE,
             path: &format!("/tokens/{id}"),
             body: None,
             idempotency_key: None,
-            persists: true,
+            retries: true,
         };
         match self.write(write).await {
-            // After an attempt without an answer, 404 says that the attempt was done.
-            Outcome::Done(answer) if matches!(answer.status, 204 | 404) => {
+            // After an attempt without a response, 404 means that the attempt deleted the token.
+            Outcome::Completed(response) if matches!(response.status, 204 | 404) => {
                 self.acknowledge(number, State::Deleted);
             }
-            Outcome::Done(answer) | Outcome::Refused(answer) => self.refused(number, &answer),
-            Outcome::Unknown => {}
+            Outcome::Completed(response) | Outcome::Rejected(response) => {
+                self.report_failed_write(number, &response)
+            }
+            Outcome::Indeterminate => {}
         }
     }
 
     fn acknowledge(&self, number: usize, state: State) {
-        self.load.ledger.acknowledge(number, state, None);
-        self.load.tally.wrote();
+        self.workload.history.acknowledge(number, state, None);
+        self.workload.stats.record_write();
     }
 
-    fn refused(&self, number: usize, answer: &Answer) {
-        let rule = match answer.status {
-            404 => Rule::Lost,
-            _ => Rule::Wrong,
+    fn report_failed_write(&self, number: usize, response: &ApiResponse) {
+        let invariant = match response.status {
+            404 => Invariant::Lost,
+            _ => Invariant::Wrong,
         };
-        let what = format!("changing {number} was answered with {}", answer.status);
-        self.load.tally.violation(rule, what);
+        let what = format!("writing token {number} returned {}", response.status);
+        self.workload.stats.violation(invariant, what);
     }
 
-    /// Reads a token of its own, and compares what it sees with what it knows.
-    pub(crate) async fn read(&self, number: usize, reveals: bool) {
-        let entry = self.load.ledger.entry(number);
-        let Some(id) = entry.id else {
-            return;
-        };
-        let tally = &self.load.tally;
-        tally.tried.fetch_add(1, Ordering::Relaxed);
-        let path = format!("/tokens/{id}");
-        let key = match reveals {
-            true => &self.load.keys.revealing,
-            false => &self.load.keys.writing,
-        };
-        let read = self.load.reads.fetch_add(1, Ordering::Relaxed);
-        let trace = self.load.trace(read);
-        let mut question = Question::get(&path, key);
-        question.trace = Some(&trace);
-        match self.load.ask(question).await {
-            Ok(answer) if matches!(answer.status, 200 | 404) => {
-                tally.read();
-                if reveals && answer.status == 200 {
-                    self.load.revealed(read);
-                }
-                self.compare(number, &entry, &answer, reveals);
-            }
-            answered => {
-                tally.failed.fetch_add(1, Ordering::Relaxed);
-                self.load.expect_retriable(answered, "a read");
-            }
-        }
-    }
-
-    fn compare(&self, number: usize, entry: &Entry, answer: &Answer, reveals: bool) {
-        let tally = &self.load.tally;
-        if answer.status == 404 {
-            if entry.must_exist() {
-                tally.violation(Rule::Lost, format!("{number} was answered with 404"));
-            }
-            return;
-        }
-        if entry.must_be_gone() {
-            tally.violation(Rule::Resurrected, format!("{number} was answered"));
-            return;
-        }
-        let seen = match reveals {
-            true => answer
-                .body
-                .get("data")
-                .and_then(Value::as_str)
-                .and_then(read_data),
-            false => answer
-                .body
-                .pointer("/metadata/revision")
-                .and_then(Value::as_str)
-                .and_then(|revision| Some((number, revision.parse().ok()?))),
-        };
-        let is_right = seen.is_some_and(|(seen, revision)| {
-            seen == number && entry.may_be(State::Present(revision))
-        });
-        if !is_right {
-            let what = format!("{number} is {seen:?}, may be {entry:?}");
-            tally.violation(Rule::Wrong, what);
-        }
-    }
-
-    /// Asks for what is no tenant's own.
-    pub(crate) async fn look_up(&self) {
-        let load = &self.load;
-        let question = Question::get(CATALOG, &load.keys.catalog);
-        match load.ask(question).await {
-            Ok(answer) if answer.status == 200 => load.tally.looked_up(),
-            answered => load.expect_retriable(answered, "the catalog"),
-        }
-    }
-
-    /// Sends a write, again and again if it is to persist, until there is an answer that says something.
-    async fn write(&self, write: Write<'_>) -> Outcome {
-        let load = &self.load;
-        let key = match load.sabotage {
-            Some(Sabotage::RetriesWithoutKey) => None,
+    /// Sends a write, and retries it if requested until there is a final response.
+    async fn write(&self, write: WriteRequest<'_>) -> Outcome {
+        let workload = &self.workload;
+        let key = match workload.mutation {
+            Some(Mutation::RetriesWithoutKey) => None,
             _ => write.idempotency_key.as_deref(),
         };
         let mut is_first = true;
         loop {
-            load.tally.tried.fetch_add(1, Ordering::Relaxed);
-            let question = Question {
+            workload.stats.tried.fetch_add(1, Ordering::Relaxed);
+            let request = ApiRequest {
                 method: write.method.clone(),
                 path: write.path,
                 key: write.key,
@@ -332,38 +259,38 @@ impl Client {
                 idempotency_key: key,
                 trace: None,
             };
-            let answered = load.ask(question).await;
-            match answered {
-                Ok(answer) if is_final(answer.status) => {
-                    return match answer.status {
-                        404 if is_first => Outcome::Refused(answer),
-                        _ => Outcome::Done(answer),
+            let result = workload.send(request).await;
+            match result {
+                Ok(response) if is_final(response.status) => {
+                    return match response.status {
+                        404 if is_first => Outcome::Rejected(response),
+                        _ => Outcome::Completed(response),
                     };
                 }
-                answered => {
-                    load.tally.failed.fetch_add(1, Ordering::Relaxed);
-                    load.expect_retriable(answered, "a write");
+                result => {
+                    workload.stats.failed.fetch_add(1, Ordering::Relaxed);
+                    workload.expect_retryable(result, "a write");
                 }
             }
             is_first = false;
-            let invents = load.sabotage == Some(Sabotage::FalseAcknowledgement);
-            if !write.persists || load.is_given_up() || invents {
-                return Outcome::Unknown;
+            let invents_acknowledgement = workload.mutation == Some(Mutation::FalseAcknowledgement);
+            if !write.retries || workload.has_given_up() || invents_acknowledgement {
+                return Outcome::Indeterminate;
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_DELAY).await;
         }
     }
 }
 
-/// Whether an answer says what became of the request. 409 says that somebody else is at it.
+/// Whether a status is final. 409 means that another attempt is in progress.
 fn is_final(status: u16) -> bool {
     !matches!(status, 409 | 429 | 500..)
 }
 
-/// What a client may be answered when something is broken.
-pub(crate) fn is_retriable(answered: &Result<Answer>) -> bool {
-    match answered {
-        Ok(answer) => matches!(answer.status, 409 | 429 | 502 | 503 | 504),
+/// Whether a result is acceptable during a fault.
+pub(crate) fn is_retryable(result: &Result<ApiResponse>) -> bool {
+    match result {
+        Ok(response) => matches!(response.status, 409 | 429 | 502 | 503 | 504),
         Err(_) => true,
     }
 }

@@ -1,9 +1,10 @@
-//! Clients that go on asking, whatever happens to the cluster.
+//! The workload: clients that send requests during faults.
 
 pub(crate) mod api;
 pub(crate) mod client;
-pub(crate) mod pace;
-pub(crate) mod tally;
+pub(crate) mod pacer;
+mod reads;
+pub(crate) mod stats;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -12,144 +13,148 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use tokio::task::JoinSet;
 
-use self::api::{Answer, Api, Question};
-use self::client::{Client, Way, is_retriable};
-use self::pace::Pace;
-use self::tally::{Rule, Tally};
+use self::api::{Api, ApiRequest, ApiResponse};
+use self::client::{Client, CreateMode, is_retryable};
+use self::pacer::Pacer;
+use self::stats::{Invariant, Stats};
 use crate::cluster::vault::Keys;
-use crate::ledger::Ledger;
-use crate::sabotage::Sabotage;
+use crate::history::History;
+use crate::mutation::Mutation;
 
-/// Tokens that a client changes and reads at a time.
-const OWN_MAX: usize = 64;
-/// How often somebody asks who waits for nobody: silence is measured by it.
-const PROBE_PAUSE: Duration = Duration::from_millis(200);
+/// Tokens that a client updates and reads at a time.
+const OWN_TOKENS_MAX: usize = 64;
+/// Interval of probe requests, which measure outages.
+const PROBE_INTERVAL: Duration = Duration::from_millis(200);
 const PROBES_MAX: usize = 150;
-/// How long clients go on about what they do not know yet, after the load has ended.
-const AFTERWARDS_MAX: Duration = Duration::from_secs(60);
+/// How long clients retry indeterminate writes after the workload has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What all clients of one part of a run have in common.
-pub(crate) struct Load {
+/// State shared by all clients of one part of a run.
+pub(crate) struct Workload {
     pub(crate) part: u16,
     pub(crate) api: Api,
     pub(crate) keys: Keys,
-    pub(crate) ledger: Arc<Ledger>,
-    pub(crate) tally: Tally,
-    pub(crate) sabotage: Option<Sabotage>,
-    pub(crate) pace: Pace,
-    /// Whether each request is remembered.
-    pub(crate) is_watched: bool,
+    pub(crate) history: Arc<History>,
+    pub(crate) stats: Stats,
+    pub(crate) mutation: Option<Mutation>,
+    pub(crate) pacer: Pacer,
+    /// Whether to record latency and status of each request.
+    pub(crate) is_recorded: bool,
     pub(crate) reads: AtomicU64,
-    has_ended: AtomicBool,
+    is_stopped: AtomicBool,
     gives_up: AtomicBool,
 }
 
-impl Load {
-    pub(crate) fn new(part: u16, api: Api, keys: Keys, ledger: Arc<Ledger>) -> Self {
+impl Workload {
+    pub(crate) fn new(part: u16, api: Api, keys: Keys, history: Arc<History>) -> Self {
         Self {
             part,
             api,
             keys,
-            ledger,
-            tally: Tally::new(),
-            sabotage: None,
-            pace: Pace::new(None),
-            is_watched: false,
+            history,
+            stats: Stats::new(),
+            mutation: None,
+            pacer: Pacer::new(None),
+            is_recorded: false,
             reads: AtomicU64::default(),
-            has_ended: AtomicBool::default(),
+            is_stopped: AtomicBool::default(),
             gives_up: AtomicBool::default(),
         }
     }
 
-    /// Asks, and remembers how that went if this load is watched.
-    async fn ask(&self, question: Question<'_>) -> Result<Answer> {
+    /// Sends a request, and records it if enabled.
+    async fn send(&self, request: ApiRequest<'_>) -> Result<ApiResponse> {
         let at = Instant::now();
-        let answered = self.api.ask(question).await;
-        if self.is_watched {
-            let status = answered.as_ref().map_or(0, |answer| answer.status);
-            self.pace.note(at, status);
+        let result = self.api.send(request).await;
+        if self.is_recorded {
+            let status = result.as_ref().map_or(0, |response| response.status);
+            self.pacer.record(at, status);
         }
-        answered
+        result
     }
 
-    /// What the record of a read is found by.
+    /// The trace id of a read in the audit log.
     pub(crate) fn trace(&self, read: u64) -> String {
         format!("part-{}-read-{read}", self.part)
     }
 
-    fn revealed(&self, read: u64) {
+    fn record_revealed(&self, read: u64) {
         let mut revealed = self
-            .tally
+            .stats
             .revealed
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         revealed.push(read);
     }
 
-    fn has_ended(&self) -> bool {
-        self.has_ended.load(Ordering::Relaxed)
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
     }
 
-    fn is_given_up(&self) -> bool {
+    fn has_given_up(&self) -> bool {
         self.gives_up.load(Ordering::Relaxed)
     }
 
-    fn expect_retriable(&self, answered: Result<Answer>, what: &str) {
-        if is_retriable(&answered) {
+    fn expect_retryable(&self, result: Result<ApiResponse>, what: &str) {
+        if is_retryable(&result) {
             return;
         }
-        let status = answered.map_or(0, |answer| answer.status);
-        let what = format!("{what} was answered with {status}");
-        self.tally.violation(Rule::Wrong, what);
+        let status = result.map_or(0, |response| response.status);
+        let what = format!("{what} returned {status}");
+        self.stats.violation(Invariant::Wrong, what);
     }
 }
 
-/// Clients at work.
-pub(crate) struct Crowd {
-    load: Arc<Load>,
+/// The running clients.
+pub(crate) struct ClientPool {
+    workload: Arc<Workload>,
     clients: JoinSet<()>,
 }
 
-impl Crowd {
-    pub(crate) fn start(load: &Arc<Load>, clients: usize) -> Self {
+impl ClientPool {
+    pub(crate) fn start(workload: &Arc<Workload>, clients: usize) -> Self {
         let mut set = JoinSet::new();
         for seed in 0..clients {
-            let client = Client { load: load.clone() };
-            set.spawn(async move { work(&client, seed as u64).await });
+            let client = Client {
+                workload: workload.clone(),
+            };
+            set.spawn(async move { run_client(&client, seed as u64).await });
         }
-        let client = Client { load: load.clone() };
-        set.spawn(async move { probe(&client).await });
+        let client = Client {
+            workload: workload.clone(),
+        };
+        set.spawn(async move { run_probe(&client).await });
         Self {
-            load: load.clone(),
+            workload: workload.clone(),
             clients: set,
         }
     }
 
-    /// Lets everybody finish what they are at; what is still unknown after a while stays unknown.
+    /// Waits for the clients to finish. Writes that are indeterminate after a timeout stay so.
     pub(crate) async fn finish(mut self) {
-        self.load.has_ended.store(true, Ordering::Relaxed);
+        self.workload.is_stopped.store(true, Ordering::Relaxed);
         let ended_at = Instant::now();
         while !self.clients.is_empty() {
-            if ended_at.elapsed() > AFTERWARDS_MAX {
-                self.load.gives_up.store(true, Ordering::Relaxed);
+            if ended_at.elapsed() > DRAIN_TIMEOUT {
+                self.workload.gives_up.store(true, Ordering::Relaxed);
             }
             let next = self.clients.join_next();
-            let _nobody_yet = tokio::time::timeout(Duration::from_millis(100), next).await;
+            let _still_running = tokio::time::timeout(Duration::from_millis(100), next).await;
         }
     }
 }
 
-/// A client's day: mostly creates, one in ten of an intent, some changes, reads and deletes.
-async fn work(client: &Client, seed: u64) {
-    let mut dice = Dice(seed + 1);
+/// Runs a client: mostly creates, one in ten from an intent, and some updates, reads and deletes.
+async fn run_client(client: &Client, seed: u64) {
+    let mut rng = SplitMix64(seed + 1);
     let mut own: Vec<usize> = Vec::new();
-    while !client.load.has_ended() {
-        client.load.pace.wait().await;
-        let roll = dice.roll(100);
-        let chosen = (!own.is_empty()).then(|| dice.roll(own.len().max(1) as u64) as usize);
+    while !client.workload.is_stopped() {
+        client.workload.pacer.wait().await;
+        let roll = rng.next_below(100);
+        let chosen = (!own.is_empty()).then(|| rng.next_below(own.len().max(1) as u64) as usize);
         match (roll, chosen) {
             (50..62, Some(chosen)) => {
-                if !client.change(own[chosen]).await {
+                if !client.update(own[chosen]).await {
                     own.swap_remove(chosen);
                 }
             }
@@ -161,52 +166,51 @@ async fn work(client: &Client, seed: u64) {
             (68..84, Some(chosen)) => client.read(own[chosen], false).await,
             (84..100, Some(chosen)) => client.read(own[chosen], true).await,
             _ => {
-                let way = match dice.roll(10) {
-                    0 => Way::Once,
-                    1 => Way::FromIntent,
-                    _ => Way::Persistent,
+                let mode = match rng.next_below(10) {
+                    0 => CreateMode::Once,
+                    1 => CreateMode::FromIntent,
+                    _ => CreateMode::Retried,
                 };
-                if let Some(number) = client.create(way).await {
+                if let Some(number) = client.create(mode).await {
                     own.push(number);
                 }
             }
         }
-        if own.len() > OWN_MAX {
+        if own.len() > OWN_TOKENS_MAX {
             own.swap_remove(0);
         }
     }
 }
 
-/// Asks at a steady pace and does not wait for answers, so that it notices when they come again.
-async fn probe(client: &Client) {
-    let Some(known) = client.create(Way::Persistent).await else {
+/// Sends requests at a fixed interval without waiting for responses, to detect the end of an outage.
+async fn run_probe(client: &Client) {
+    let Some(known) = client.create(CreateMode::Retried).await else {
         return;
     };
-    let mut tick = tokio::time::interval(PROBE_PAUSE);
-    let mut asked = JoinSet::new();
-    while !client.load.has_ended() {
+    let mut tick = tokio::time::interval(PROBE_INTERVAL);
+    let mut probes = JoinSet::new();
+    while !client.workload.is_stopped() {
         tick.tick().await;
-        while asked.try_join_next().is_some() {}
-        if asked.len() >= PROBES_MAX {
+        while probes.try_join_next().is_some() {}
+        if probes.len() >= PROBES_MAX {
             continue;
         }
         let (writer, reader) = (client.clone(), client.clone());
-        asked.spawn(async move {
-            writer.create(Way::Persistent).await;
+        probes.spawn(async move {
+            writer.create(CreateMode::Retried).await;
         });
-        asked.spawn(async move { reader.read(known, false).await });
-        let looker = client.clone();
-        asked.spawn(async move { looker.look_up().await });
+        probes.spawn(async move { reader.read(known, false).await });
+        let catalog_reader = client.clone();
+        probes.spawn(async move { catalog_reader.read_catalog().await });
     }
-    while asked.join_next().await.is_some() {}
+    while probes.join_next().await.is_some() {}
 }
 
-/// Numbers that look random and are the same in every run.
-struct Dice(u64);
+/// A pseudorandom number generator with a fixed seed.
+struct SplitMix64(u64);
 
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
-        // SplitMix64.
+impl SplitMix64 {
+    fn next_below(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

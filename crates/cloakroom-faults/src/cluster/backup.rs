@@ -1,4 +1,4 @@
-//! A backup of the database, and a vault of its own that is made from it, beside the cluster.
+//! Database backups, and vaults restored from them beside the cluster.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -8,37 +8,37 @@ use nix::sys::signal::Signal;
 use tokio::process::Command;
 
 use super::command::capture;
-use super::equip::database_url;
 use super::files::write_private;
+use super::provision::database_url;
 use super::vault::NODE_ROLE;
 use super::{Cluster, Database, Node, probe};
 
-/// Ports that nothing of the cluster uses.
+/// Ports that the cluster does not use.
 const DATABASE_PORT: u16 = 5433;
 const API_PORT: u16 = 8444;
 const ADMIN_PORT: u16 = 9190;
 
 const SERVER: &str = "restored-postgres";
 const NODE: &str = "restored-node";
-const STARTED_WITHIN: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The database as it was at some time.
+/// A base backup of the database.
 pub(crate) struct Backup<'a> {
     cluster: &'a Cluster,
-    /// Whose machine it is on.
+    /// The database machine that has the backup.
     database: &'a Database,
     folder: PathBuf,
 }
 
-/// A database that runs from a backup, and what is needed for a node on it.
-pub(crate) struct Restored<'a> {
+/// A database restored from a backup, and the configuration of a node that uses it.
+pub(crate) struct RestoredVault<'a> {
     backup: Backup<'a>,
     node: &'a Node,
     url_file: PathBuf,
 }
 
 impl Cluster {
-    /// Copies the primary's database while it goes on.
+    /// Creates a base backup of the running primary.
     pub(crate) async fn back_up(&self) -> Result<Backup<'_>> {
         let database = self.wait_for_primary().await?;
         let folder = database.machine.folder.join("backup");
@@ -58,8 +58,8 @@ impl Cluster {
 }
 
 impl<'a> Backup<'a> {
-    /// Starts the database from it, alone: it has no standbys and belongs to no cluster.
-    pub(crate) async fn restore(self) -> Result<Restored<'a>> {
+    /// Starts the database from the backup, without standbys.
+    pub(crate) async fn restore(self) -> Result<RestoredVault<'a>> {
         let machine = &self.database.machine;
         let mut server = machine.command("/usr/lib/postgresql/15/bin/postgres", true);
         server.arg("-D").arg(&self.folder);
@@ -69,10 +69,10 @@ impl<'a> Backup<'a> {
 
         let node = &self.cluster.nodes[0];
         let password = &self.cluster.secrets.node;
-        let url = database_url(NODE_ROLE, password, (&machine.address, DATABASE_PORT));
+        let url = database_url(NODE_ROLE, password, &machine.address, DATABASE_PORT);
         let url_file = node.config_folder().join("restored.url");
         write_private(&url_file, &url)?;
-        let restored = Restored {
+        let restored = RestoredVault {
             backup: self,
             node,
             url_file,
@@ -82,16 +82,16 @@ impl<'a> Backup<'a> {
     }
 }
 
-impl Restored<'_> {
+impl RestoredVault<'_> {
     async fn wait_for_database(&self) -> Result<()> {
         let database = self.backup.database;
-        let asked_at = Instant::now();
+        let started_at = Instant::now();
         loop {
-            let mut ask = database.psql("cloakroom", "select 1");
-            ask.arg(format!("--port={DATABASE_PORT}"));
-            match capture(ask).await {
+            let mut query = database.psql("cloakroom", "select 1");
+            query.arg(format!("--port={DATABASE_PORT}"));
+            match capture(query).await {
                 Ok(_) => return Ok(()),
-                Err(error) if asked_at.elapsed() > STARTED_WITHIN => {
+                Err(error) if started_at.elapsed() > START_TIMEOUT => {
                     return Err(error).with_context(|| database.machine.log_tail(SERVER));
                 }
                 Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
@@ -114,7 +114,7 @@ impl Restored<'_> {
         program
     }
 
-    /// A command of the vault, on the restored database.
+    /// Runs a cloakroom command on the restored database.
     pub(crate) async fn vault(&self, arguments: &[&str]) -> Result<String> {
         let mut program = self.program();
         program.args(arguments);
@@ -127,11 +127,11 @@ impl Restored<'_> {
         program.arg("serve");
         machine.spawn(NODE, program)?;
         let address = format!("{}:{ADMIN_PORT}", machine.address);
-        let asked_at = Instant::now();
+        let started_at = Instant::now();
         loop {
             match probe::get(&address, "/readyz").await {
                 Ok((200, _)) => return Ok(()),
-                _ if asked_at.elapsed() > STARTED_WITHIN => bail!("{}", machine.log_tail(NODE)),
+                _ if started_at.elapsed() > START_TIMEOUT => bail!("{}", machine.log_tail(NODE)),
                 _ => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
@@ -141,7 +141,7 @@ impl Restored<'_> {
         format!("https://{}:{API_PORT}", self.node.machine.address)
     }
 
-    /// Ends what runs on it, and removes the copy.
+    /// Stops the node and the database, and deletes the backup.
     pub(crate) async fn remove(self) -> Result<()> {
         self.node.machine.kill(NODE).await?;
         let machine = &self.backup.database.machine;

@@ -1,4 +1,4 @@
-//! Certificates of one authority for all machines, verified by name on every connection.
+//! The CA of the cluster and the certificates of its machines.
 
 use std::path::Path;
 
@@ -26,13 +26,13 @@ impl Authority {
         })
     }
 
-    /// The authority's own certificate.
+    /// The CA certificate.
     pub(crate) fn pem(&self) -> &str {
         &self.certificate
     }
 
     /// Writes `ca.crt`, `server.crt`, `server.key` and both in `server.pem`.
-    pub(crate) fn equip(&self, folder: &Path, names: &[&str]) -> Result<()> {
+    pub(crate) fn provision(&self, folder: &Path, names: &[&str]) -> Result<()> {
         let key = KeyPair::generate()?;
         let mut params = named(names[0], names)?;
         params.use_authority_key_identifier_extension = true;
@@ -53,7 +53,7 @@ fn named(common_name: &str, names: &[&str]) -> Result<CertificateParams> {
     params
         .distinguished_name
         .push(DnType::CommonName, common_name);
-    // Nodes with a clock that was set wrong are part of the tests.
+    // Valid for nodes with shifted clocks.
     params.not_before = rcgen::date_time_ymd(2020, 1, 1);
     params.not_after = rcgen::date_time_ymd(2049, 12, 31);
     Ok(params)

@@ -1,4 +1,4 @@
-//! A database machine: etcd, Patroni and PostgreSQL on a disk of their own.
+//! A database machine with etcd, Patroni and PostgreSQL on its own disk.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl Database {
         self.disk.path().join("data")
     }
 
-    /// Where sockets are.
+    /// The folder of Unix sockets.
     pub(crate) fn state_folder(&self) -> PathBuf {
         self.machine.folder.join("state")
     }
@@ -35,7 +35,7 @@ impl Database {
         self.machine.folder.join("config")
     }
 
-    /// Folders that etcd and PostgreSQL find and fill.
+    /// Creates the folders of etcd and PostgreSQL.
     pub(crate) fn prepare(&self) -> Result<()> {
         std::fs::create_dir(self.etcd_folder())?;
         std::fs::create_dir(self.state_folder())?;
@@ -46,7 +46,7 @@ impl Database {
             self.config_folder(),
             self.machine.folder.clone(),
         ] {
-            files::give_to_database(&folder)?;
+            files::chown_to_database_user(&folder)?;
         }
         Ok(())
     }
@@ -70,8 +70,8 @@ impl Database {
         self.machine.spawn("patroni", patroni)
     }
 
-    /// Starts again what ended by itself.
-    pub(crate) async fn revive(&self) -> Result<()> {
+    /// Restarts etcd and Patroni if they have exited.
+    pub(crate) async fn restart_stopped(&self) -> Result<()> {
         if self.machine.pids("etcd").await?.is_empty() {
             self.start_etcd()?;
         }
@@ -81,20 +81,21 @@ impl Database {
         Ok(())
     }
 
-    /// Begins new segments of the log, until there is no room for one.
-    pub(crate) async fn force_log_switches(&self) {
+    /// Switches WAL segments until the disk is full.
+    pub(crate) async fn fill_wal(&self) {
         for _ in 0..60 {
-            let switch = "select pg_logical_emit_message(false, 'faults', repeat('x', 1000000)); select pg_switch_wal()";
+            let switch = "select pg_logical_emit_message(false, 'faults', repeat('x', 1000000)); \
+                          select pg_switch_wal()";
             let switched = self.sql("postgres", switch);
             match tokio::time::timeout(Duration::from_secs(3), switched).await {
                 Ok(Ok(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
-                // It has stopped, as it must.
+                // PostgreSQL has stopped, as expected.
                 Ok(Err(_)) | Err(_) => return,
             }
         }
     }
 
-    /// Ends Patroni and PostgreSQL without a warning; etcd stays.
+    /// Kills Patroni and PostgreSQL; etcd keeps running.
     pub(crate) async fn kill_postgres(&self) -> Result<()> {
         self.machine.kill("patroni").await?;
         self.machine.signal_all("postgres", Signal::SIGKILL).await
@@ -102,30 +103,35 @@ impl Database {
 
     pub(crate) async fn postmaster(&self) -> Result<nix::unistd::Pid> {
         let file = self.data_folder().join("postmaster.pid");
-        let text = std::fs::read_to_string(&file).context("PostgreSQL does not run")?;
-        let pid = text.lines().next().context("no number")?.trim().parse()?;
+        let text = std::fs::read_to_string(&file).context("PostgreSQL is not running")?;
+        let pid = text
+            .lines()
+            .next()
+            .context("postmaster.pid has no process id")?
+            .trim()
+            .parse()?;
         Ok(nix::unistd::Pid::from_raw(pid))
     }
 
     pub(crate) async fn is_primary(&self) -> bool {
-        self.says_yes("/primary").await
+        self.health_check("/primary").await
     }
 
     pub(crate) async fn is_standby(&self) -> bool {
-        self.says_yes("/replica").await
+        self.health_check("/replica").await
     }
 
-    async fn says_yes(&self, question: &str) -> bool {
+    async fn health_check(&self, path: &str) -> bool {
         let address = format!("{}:8008", self.machine.address);
-        let answer = probe::get(&address, question).await;
-        answer.is_ok_and(|(status, _)| status == 200)
+        let response = probe::get(&address, path).await;
+        response.is_ok_and(|(status, _)| status == 200)
     }
 
-    /// Runs SQL as the superuser, on this machine; one line per row.
+    /// Runs SQL as superuser on this machine. Returns one line per row.
     pub(crate) async fn sql(&self, database: &str, statement: &str) -> Result<String> {
-        let asked = capture(self.psql(database, statement));
-        let told = tokio::time::timeout(Duration::from_secs(120), asked).await;
-        Ok(told.context("no answer to SQL")??.trim().to_owned())
+        let query = capture(self.psql(database, statement));
+        let output = tokio::time::timeout(Duration::from_secs(120), query).await;
+        Ok(output.context("SQL timed out")??.trim().to_owned())
     }
 
     pub(crate) fn psql(&self, database: &str, statement: &str) -> Command {
@@ -141,7 +147,7 @@ impl Database {
         psql
     }
 
-    /// Changes what Patroni keeps in etcd.
+    /// Changes the dynamic configuration of Patroni.
     pub(crate) async fn configure(&self, settings: &[&str]) -> Result<()> {
         let mut patronictl = self.machine.command("/usr/bin/patronictl", true);
         patronictl

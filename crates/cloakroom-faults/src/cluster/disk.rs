@@ -1,13 +1,17 @@
-//! The disk of a machine: an ext4 file system of its own, which can be full, or lose power.
+//! The disk of a machine: an ext4 file system that can be filled or lose power.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use tokio::time::Instant;
 
 use super::command::run;
 
-/// Tells ext4 to stop at once and forget what it has not written: what a power cut does.
-/// The number is `EXT4_IOC_SHUTDOWN`, and 2 means without flushing the log.
+const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Shuts down ext4 and discards unwritten data, like a power cut.
+/// The number is `EXT4_IOC_SHUTDOWN`; 2 means without flushing the journal.
 const SHUTDOWN: &str = "import fcntl, os, sys\n\
     fd = os.open(sys.argv[1], os.O_RDONLY)\n\
     fcntl.ioctl(fd, 0x8004587D, (2).to_bytes(4, 'little'))";
@@ -35,17 +39,31 @@ impl Disk {
         &self.mount
     }
 
-    /// From here on nothing reaches the disk, and what was not flushed is gone.
+    /// Stops all writes to the disk and discards unflushed data.
     pub(crate) async fn cut_power(&self) -> Result<()> {
         let mount = self.mount.display().to_string();
         run("/usr/bin/python3", &["-c", SHUTDOWN, &mount]).await?;
         Ok(())
     }
 
-    /// Mounts it anew, as a machine does that starts again.
-    pub(crate) async fn start_again(&self) -> Result<()> {
-        run("umount", &[&self.mount.display().to_string()]).await?;
+    /// Mounts the disk again, as after a reboot.
+    pub(crate) async fn remount(&self) -> Result<()> {
+        self.unmount().await?;
         self.mount().await
+    }
+
+    /// Retries while the disk is busy: the kernel closes the files of a killed process after
+    /// the process has left the namespace, so that the disk can be busy without a process.
+    async fn unmount(&self) -> Result<()> {
+        let mount = self.mount.display().to_string();
+        let deadline = Instant::now() + UNMOUNT_TIMEOUT;
+        loop {
+            match run("umount", &[&mount]).await {
+                Ok(_) => return Ok(()),
+                Err(error) if Instant::now() >= deadline => return Err(error),
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
     }
 
     async fn mount(&self) -> Result<()> {
@@ -55,11 +73,11 @@ impl Disk {
         );
         run("mount", &["-o", "loop", &image, &mount])
             .await
-            .context("this machine does not permit loop mounts: run it as root")?;
+            .context("loop mounts are not permitted on this machine: run as root")?;
         Ok(())
     }
 
-    /// Fills it until only this much is left.
+    /// Fills the disk until `left_mb` megabytes are free.
     pub(crate) async fn fill(&self, left_mb: u64) -> Result<()> {
         let stat = run(
             "df",
@@ -70,18 +88,18 @@ impl Disk {
             .lines()
             .last()
             .and_then(|line| line.trim().parse().ok())
-            .context("df tells no number")?;
+            .context("df printed no number")?;
         let size = format!("{}M", free.saturating_sub(left_mb));
-        run("fallocate", &["-l", &size, &self.ballast()]).await?;
+        run("fallocate", &["-l", &size, &self.filler_file()]).await?;
         Ok(())
     }
 
-    pub(crate) fn make_room(&self) -> Result<()> {
-        std::fs::remove_file(self.ballast())?;
+    pub(crate) fn free_space(&self) -> Result<()> {
+        std::fs::remove_file(self.filler_file())?;
         Ok(())
     }
 
-    fn ballast(&self) -> String {
+    fn filler_file(&self) -> String {
         self.mount.join("ballast").display().to_string()
     }
 }

@@ -1,4 +1,4 @@
-//! The machine in front: HAProxy for clients, and Redis.
+//! The edge machine: HAProxy for clients, and Redis.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::machine::Machine;
 
 pub(crate) struct Edge {
     pub(crate) machine: Machine,
-    /// Redis has an address of its own, so that it can be out of reach alone.
+    /// Redis has its own address, so that it can be partitioned separately.
     pub(crate) redis_address: String,
 }
 
@@ -31,7 +31,7 @@ impl Edge {
         self.machine.spawn("redis", redis)
     }
 
-    /// Tells HAProxy to send no new requests to a node, or to send them again.
+    /// Sets the state of a node in HAProxy, such as `drain` or `ready`.
     pub(crate) async fn set_state(&self, node: &str, state: &str) -> Result<()> {
         let socket = self.machine.folder.join("haproxy.sock");
         let line = format!("set server nodes/{node} state {state}\n");

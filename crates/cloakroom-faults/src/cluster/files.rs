@@ -1,4 +1,4 @@
-//! Files of machines: written for their user, and the templates of deploy/ha filled in.
+//! Files of machines, and the templates of deploy/ha.
 
 use std::os::unix::fs::{OpenOptionsExt as _, chown};
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use nix::unistd::User;
 
-/// Who runs etcd, Patroni and PostgreSQL, which refuses to run as root.
+/// The user of etcd, Patroni and PostgreSQL, which does not run as root.
 pub(crate) const DATABASE_USER: &str = "postgres";
 
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
-    let _gone = std::fs::remove_file(path);
+    let _removed = std::fs::remove_file(path);
     let mut file = std::fs::File::options()
         .write(true)
         .create_new(true)
@@ -21,7 +21,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// 128 random bits as text that needs no quoting anywhere.
+/// 128 random bits as hexadecimal text.
 pub(crate) fn secret() -> Result<String> {
     let mut bytes = [0; 16];
     let mut source = std::fs::File::open("/dev/urandom")?;
@@ -29,10 +29,10 @@ pub(crate) fn secret() -> Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Gives a folder and the files right in it to the user of the database.
-pub(crate) fn give_to_database(folder: &Path) -> Result<()> {
+/// Makes the database user the owner of a folder and the files in it.
+pub(crate) fn chown_to_database_user(folder: &Path) -> Result<()> {
     let user = User::from_name(DATABASE_USER)?
-        .context("there is no user postgres; on Debian: apt-get install postgresql-15")?;
+        .context("the user postgres does not exist; on Debian: apt-get install postgresql-15")?;
     let own = |path: &Path| chown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw()));
     own(folder)?;
     for entry in std::fs::read_dir(folder)? {
@@ -41,7 +41,7 @@ pub(crate) fn give_to_database(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The files of the reference deployment, with names in double braces where a machine's own values go.
+/// Configuration templates of the reference deployment with `{{NAME}}` placeholders.
 pub(crate) struct Templates {
     pub(crate) folder: PathBuf,
 }
@@ -50,20 +50,20 @@ impl Templates {
     pub(crate) fn fill(&self, name: &str, values: &[(&str, String)]) -> Result<String> {
         let path = self.folder.join(name);
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        filled(&text, values).with_context(|| name.to_owned())
+        fill_template(&text, values).with_context(|| name.to_owned())
     }
 }
 
-fn filled(text: &str, values: &[(&str, String)]) -> Result<String> {
+fn fill_template(text: &str, values: &[(&str, String)]) -> Result<String> {
     let mut text = text.to_owned();
     for (name, value) in values {
-        let mark = format!("{{{{{name}}}}}");
-        ensure!(text.contains(&mark), "has no place for {name}");
-        text = text.replace(&mark, value);
+        let placeholder = format!("{{{{{name}}}}}");
+        ensure!(text.contains(&placeholder), "has no placeholder {name}");
+        text = text.replace(&placeholder, value);
     }
     match text.split_once("{{") {
         Some((_, rest)) => bail!(
-            "nothing is known for {}",
+            "placeholder {} has no value",
             rest.split("}}").next().unwrap_or_default()
         ),
         None => Ok(text),
@@ -75,11 +75,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_is_filled_and_every_value_has_a_place() {
+    fn placeholders_and_values_must_match() {
         let value = |name| (name, "1".to_owned());
 
-        assert_eq!(filled("a={{A}} {{A}}", &[value("A")]).unwrap(), "a=1 1");
-        assert!(filled("a={{A}} {{B}}", &[value("A")]).is_err());
-        assert!(filled("a={{A}}", &[value("A"), value("B")]).is_err());
+        assert_eq!(
+            fill_template("a={{A}} {{A}}", &[value("A")]).unwrap(),
+            "a=1 1"
+        );
+        assert!(fill_template("a={{A}} {{B}}", &[value("A")]).is_err());
+        assert!(fill_template("a={{A}}", &[value("A"), value("B")]).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever happens to this program, its namespaces, mounts, processes and files are removed.
+//! Removes namespaces, mounts, processes and files, however the program ends.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
 
-/// Begins the names of everything that a run makes on this machine; its process number follows.
+/// Prefix of all namespaces and links of a run; the process id follows.
 const PREFIX: &str = "crf";
 const FOLDER: &str = "cloakroom-faults-";
 
-/// Waits for the end of its input, which comes however this program ends; then ends and removes what the run made.
+/// Waits for the end of its input, which is closed however the program ends; then removes the resources of the run.
 const CLEAN: &str = r#"read -r _
 prefix=$1 folder=$2
 spaces() { ip netns list | cut -d' ' -f1 | grep -- "^$prefix-"; }
@@ -30,21 +30,21 @@ for space in $(spaces); do ip netns del "$space"; done
 ip link del "$prefix" 2>/dev/null
 if [ -z "$3" ]; then rm -rf -- "$folder"; fi"#;
 
-/// Cleans up when it is dropped, and also when this process is killed.
-pub(crate) struct Guard {
+/// Cleans up when dropped, or when this process is killed.
+pub(crate) struct CleanupGuard {
     pub(crate) prefix: String,
     pub(crate) folder: PathBuf,
     cleaner: Option<Child>,
 }
 
-impl Guard {
-    /// Makes the folder of this run, and removes what runs that are over left behind.
-    pub(crate) fn start(keeps_folder: bool) -> Result<Self> {
+impl CleanupGuard {
+    /// Creates the folder of this run, and removes leftovers of earlier runs.
+    pub(crate) fn start(keep_folder: bool) -> Result<Self> {
         clear_leftovers()?;
         let pid = std::process::id();
         let (prefix, folder) = (format!("{PREFIX}{pid}"), folder_of(pid));
         std::fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
-        let cleaner = cleaner(&prefix, &folder, keeps_folder, Stdio::piped())?;
+        let cleaner = spawn_cleaner(&prefix, &folder, keep_folder, Stdio::piped())?;
         Ok(Self {
             prefix,
             folder,
@@ -53,7 +53,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for CleanupGuard {
     fn drop(&mut self) {
         if let Some(mut cleaner) = self.cleaner.take() {
             drop(cleaner.stdin.take());
@@ -66,9 +66,9 @@ fn folder_of(pid: u32) -> PathBuf {
     std::env::temp_dir().join(format!("{FOLDER}{pid}"))
 }
 
-fn cleaner(prefix: &str, folder: &Path, keeps_folder: bool, input: Stdio) -> Result<Child> {
-    let keep = if keeps_folder { "keep" } else { "" };
-    // A group of its own: an interrupt at the terminal is for this program to handle.
+fn spawn_cleaner(prefix: &str, folder: &Path, keep_folder: bool, input: Stdio) -> Result<Child> {
+    let keep = if keep_folder { "keep" } else { "" };
+    // Its own process group: only this program handles interrupts of the terminal.
     let child = Command::new("/bin/sh")
         .args(["-c", CLEAN, "clean", prefix])
         .arg(folder)
@@ -82,7 +82,7 @@ fn cleaner(prefix: &str, folder: &Path, keeps_folder: bool, input: Stdio) -> Res
     Ok(child)
 }
 
-/// Only what bears our prefix and the number of a process that does not run any more.
+/// Removes resources with our prefix and the id of a process that no longer runs.
 fn clear_leftovers() -> Result<()> {
     let mut pids = Vec::new();
     for entry in std::fs::read_dir(std::env::temp_dir())? {
@@ -99,7 +99,7 @@ fn clear_leftovers() -> Result<()> {
     pids.dedup();
     for pid in pids.into_iter().filter(|pid| !is_ours(*pid)) {
         let (prefix, folder) = (format!("{PREFIX}{pid}"), folder_of(pid));
-        cleaner(&prefix, &folder, false, Stdio::null())?.wait()?;
+        spawn_cleaner(&prefix, &folder, false, Stdio::null())?.wait()?;
     }
     Ok(())
 }
@@ -108,7 +108,7 @@ fn number_after(name: &str, prefix: &str) -> Option<u32> {
     name.strip_prefix(prefix)?.parse().ok()
 }
 
-/// Whether the process is a run of this program: numbers are used again.
+/// Whether the process is a run of this program: process ids are reused.
 fn is_ours(pid: u32) -> bool {
     let program = std::fs::read_link(format!("/proc/{pid}/exe"));
     program.is_ok_and(|program| program.to_string_lossy().contains("cloakroom-faults"))
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_our_own_are_leftovers() {
+    fn only_names_with_our_prefix_are_leftovers() {
         assert_eq!(number_after("crf123", PREFIX), Some(123));
         assert_eq!(number_after("cloakroom-faults-77", FOLDER), Some(77));
         for other in ["crf", "crfx1", "web", "crf12x"] {

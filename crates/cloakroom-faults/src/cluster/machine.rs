@@ -1,4 +1,4 @@
-//! One machine: a namespace with processes that can be started, stopped and killed.
+//! A machine: a network namespace with processes.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -7,20 +7,21 @@ use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
 use super::command::run;
 use super::files::DATABASE_USER;
+use crate::machine_failure::MachineFailure;
 
 pub(crate) struct Machine {
     pub(crate) name: &'static str,
     pub(crate) address: String,
     pub(crate) folder: PathBuf,
     pub(crate) namespace: String,
-    /// The programs that were started here, by name.
+    /// Running programs by name.
     running: Mutex<HashMap<&'static str, Child>>,
 }
 
@@ -40,7 +41,7 @@ impl Machine {
         }
     }
 
-    /// A program in this machine's network, as root or as the user of the database.
+    /// A command in this machine's network namespace, as root or as the database user.
     pub(crate) fn command(&self, program: &str, is_database: bool) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.namespace));
@@ -57,7 +58,7 @@ impl Machine {
         command
     }
 
-    /// Starts a program that stays, with its output in a log of its own.
+    /// Starts a long-running program with its own log file.
     pub(crate) fn spawn(&self, name: &'static str, mut command: Command) -> Result<()> {
         let log = self.folder.join(name).with_extension("log");
         let log = File::options().create(true).append(true).open(log)?;
@@ -65,7 +66,7 @@ impl Machine {
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
-            // An interrupt at the terminal is for the program that owns the cluster.
+            // Only the program that owns the cluster handles interrupts of the terminal.
             .process_group(0)
             .spawn()
             .with_context(|| format!("starting {name}"))?;
@@ -77,7 +78,7 @@ impl Machine {
     fn pid(&self, name: &str) -> Result<Pid> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let pid = running.get(name).and_then(Child::id);
-        let pid = pid.with_context(|| format!("{name} does not run on {}", self.name))?;
+        let pid = pid.with_context(|| format!("{name} is not running on {}", self.name))?;
         Ok(Pid::from_raw(pid.cast_signed()))
     }
 
@@ -85,7 +86,7 @@ impl Machine {
         kill(self.pid(name)?, signal).with_context(|| format!("{signal} to {name}"))
     }
 
-    /// Waits until a program has ended that was told to.
+    /// Waits until a program has exited.
     pub(crate) async fn wait(&self, name: &'static str, limit: Duration) -> Result<()> {
         let child = {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +96,7 @@ impl Machine {
             return Ok(());
         };
         let ended = tokio::time::timeout(limit, child.wait()).await;
-        ended.with_context(|| format!("{name} does not end on {}", self.name))??;
+        ended.with_context(|| format!("{name} does not exit on {}", self.name))??;
         Ok(())
     }
 
@@ -104,27 +105,27 @@ impl Machine {
         self.wait(name, Duration::from_secs(10)).await
     }
 
-    /// The numbers of all processes here whose name begins so.
+    /// The ids of all processes of this machine whose name has a prefix.
     pub(crate) async fn pids(&self, name: &str) -> Result<Vec<Pid>> {
-        let told = run("ip", &["netns", "pids", &self.namespace]).await?;
-        let pids = told.split_whitespace().filter_map(|pid| pid.parse().ok());
+        let output = run("ip", &["netns", "pids", &self.namespace]).await?;
+        let pids = output.split_whitespace().filter_map(|pid| pid.parse().ok());
         let is_named = |pid: &i32| {
-            let called = std::fs::read_to_string(format!("/proc/{pid}/comm"));
-            called.is_ok_and(|called| called.starts_with(name))
+            let comm = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+            comm.is_ok_and(|comm| comm.starts_with(name))
         };
         Ok(pids.filter(is_named).map(Pid::from_raw).collect())
     }
 
-    /// Sends a signal to all processes whose name begins so.
+    /// Sends a signal to all processes whose name has a prefix.
     pub(crate) async fn signal_all(&self, name: &str, signal: Signal) -> Result<()> {
         for pid in self.pids(name).await? {
-            // It may have ended since it was listed.
+            // The process may have exited since it was listed.
             let _sent = kill(pid, signal);
         }
         Ok(())
     }
 
-    /// Kills everything that runs here, until nothing does.
+    /// Kills all processes of this machine.
     pub(crate) async fn kill_all(&self) -> Result<()> {
         for _ in 0..50 {
             let pids = self.pids("").await?;
@@ -140,10 +141,10 @@ impl Machine {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        bail!("not everything on {} ends", self.name)
+        Err(anyhow!("not all processes on {} exit", self.name).context(MachineFailure))
     }
 
-    /// Where the log of a program ends.
+    /// The last lines of a program's log.
     pub(crate) fn log_tail(&self, name: &str) -> String {
         let path = self.folder.join(name).with_extension("log");
         let text = std::fs::read(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The reference deployment of deploy/ha on one machine: six namespaces, real servers, real certificates.
+//! The reference deployment of deploy/ha on one machine: six network namespaces with real servers.
 
 mod backup;
 pub(crate) mod certificates;
@@ -6,13 +6,14 @@ pub(crate) mod command;
 mod database;
 mod disk;
 mod edge;
-mod equip;
 mod files;
 mod guard;
 mod machine;
 mod network;
 mod node;
 mod probe;
+mod provision;
+mod secrets;
 pub(crate) mod vault;
 
 use std::path::PathBuf;
@@ -25,33 +26,34 @@ use self::certificates::Authority;
 pub(crate) use self::database::Database;
 use self::disk::Disk;
 use self::edge::Edge;
-pub(crate) use self::equip::STANDBY_PORT;
 use self::files::Templates;
-use self::guard::Guard;
+use self::guard::CleanupGuard;
 use self::machine::Machine;
 use self::network::Network;
 pub(crate) use self::node::Node;
+pub(crate) use self::provision::STANDBY_PORT;
+use self::secrets::Secrets;
 
-/// The names that certificates are made for, and that clients verify.
+/// Server names of the certificates.
 const DATABASE_NAME: &str = "db.cloakroom.internal";
 const API_NAME: &str = "vault.cloakroom.internal";
 
 const DATABASES: [(&str, u8); 3] = [("db1", 11), ("db2", 12), ("db3", 13)];
 const NODES: [(&str, u8); 2] = [("app1", 21), ("app2", 22)];
 
-/// What a cluster is made from.
+/// Options of a cluster.
 pub(crate) struct Options {
-    /// The vault's program.
+    /// The cloakroom binary.
     pub(crate) binary: PathBuf,
     /// The folder deploy/ha.
     pub(crate) templates: PathBuf,
-    /// The table of limits that ships.
+    /// The default rate limits.
     pub(crate) limits: PathBuf,
     pub(crate) disk_mb: u64,
-    pub(crate) keeps_folder: bool,
+    pub(crate) keep_folder: bool,
 }
 
-/// Everything that runs; taken down when it is dropped.
+/// The running cluster, removed on drop.
 pub(crate) struct Cluster {
     pub(crate) databases: Vec<Database>,
     pub(crate) nodes: Vec<Node>,
@@ -62,38 +64,15 @@ pub(crate) struct Cluster {
     templates: Templates,
     limits: PathBuf,
     secrets: Secrets,
-    /// Only sabotage turns it off.
+    /// Whether replication is synchronous; only a mutation disables it.
     pub(crate) is_synchronous: AtomicBool,
-    pub(crate) guard: Guard,
-}
-
-/// Passwords of a run.
-struct Secrets {
-    superuser: String,
-    replication: String,
-    rewind: String,
-    owner: String,
-    node: String,
-    redis: String,
-}
-
-impl Secrets {
-    fn make() -> Result<Self> {
-        Ok(Self {
-            superuser: files::secret()?,
-            replication: files::secret()?,
-            rewind: files::secret()?,
-            owner: files::secret()?,
-            node: files::secret()?,
-            redis: files::secret()?,
-        })
-    }
+    pub(crate) guard: CleanupGuard,
 }
 
 impl Cluster {
-    /// Makes the machines and starts what runs on them, up to a database with its standbys.
+    /// Creates the machines, and starts the databases with their standbys, Redis and the proxies.
     pub(crate) async fn start(options: Options) -> Result<Self> {
-        let guard = Guard::start(options.keeps_folder)?;
+        let guard = CleanupGuard::start(options.keep_folder)?;
         let network = Network::create(&guard.prefix).await?;
         let mut databases = Vec::new();
         for (name, last) in DATABASES {
@@ -125,7 +104,7 @@ impl Cluster {
             is_synchronous: AtomicBool::new(true),
             guard,
         };
-        cluster.equip()?;
+        cluster.provision()?;
         cluster.start_databases().await?;
         cluster.edge.start_redis()?;
         for node in &cluster.nodes {
@@ -141,8 +120,8 @@ impl Cluster {
         for database in &self.databases {
             database.start_patroni()?;
         }
-        let settled = self.wait_until_settled(Duration::from_secs(120)).await;
-        settled.with_context(|| {
+        let healthy = self.wait_until_healthy(Duration::from_secs(120)).await;
+        healthy.with_context(|| {
             let tails = self.databases.iter().map(|database| {
                 let machine = &database.machine;
                 machine.log_tail("etcd") + &machine.log_tail("patroni")
@@ -151,7 +130,7 @@ impl Cluster {
         })
     }
 
-    /// Starts the nodes, and what is in front of them.
+    /// Starts the nodes and the load balancer.
     pub(crate) async fn start_nodes(&self) -> Result<()> {
         for node in &self.nodes {
             node.start(&self.binary)?;
@@ -162,7 +141,7 @@ impl Cluster {
         self.edge.start_proxy()
     }
 
-    /// Whoever may write at this moment.
+    /// The current primary.
     pub(crate) async fn primary(&self) -> Option<&Database> {
         for database in &self.databases {
             if database.is_primary().await {
@@ -172,15 +151,15 @@ impl Cluster {
         None
     }
 
-    /// The primary, once there is one.
+    /// Waits for a primary.
     pub(crate) async fn wait_for_primary(&self) -> Result<&Database> {
-        let asked_at = Instant::now();
+        let started_at = Instant::now();
         loop {
             if let Some(primary) = self.primary().await {
                 return Ok(primary);
             }
-            if asked_at.elapsed() > Duration::from_secs(90) {
-                bail!("no database machine becomes the primary");
+            if started_at.elapsed() > Duration::from_secs(90) {
+                bail!("no database machine became the primary");
             }
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
@@ -194,31 +173,31 @@ impl Cluster {
             .collect()
     }
 
-    /// A primary, both standbys streaming from it, and one of them synchronous.
-    pub(crate) async fn wait_until_settled(&self, limit: Duration) -> Result<()> {
-        let asked_at = Instant::now();
-        let mut told = String::new();
-        while asked_at.elapsed() < limit {
+    /// Waits for a primary with two streaming standbys, one of them synchronous.
+    pub(crate) async fn wait_until_healthy(&self, limit: Duration) -> Result<()> {
+        let started_at = Instant::now();
+        let mut status = String::new();
+        while started_at.elapsed() < limit {
             if let Some(primary) = self.primary().await {
                 let statement =
                     "select count(*) || ' ' || count(*) filter (where sync_state = 'sync')
                     from pg_stat_replication where state = 'streaming'";
                 let is_synchronous = self.is_synchronous.load(Ordering::Relaxed);
-                let wanted = if is_synchronous { "2 1" } else { "2 0" };
-                told = match primary.sql("postgres", statement).await {
-                    Ok(told) if told == wanted && self.are_standbys_ready(primary).await => {
+                let expected = if is_synchronous { "2 1" } else { "2 0" };
+                status = match primary.sql("postgres", statement).await {
+                    Ok(counts) if counts == expected && self.are_standbys_ready(primary).await => {
                         return Ok(());
                     }
-                    Ok(told) => format!("standbys and synchronous ones: {told}"),
+                    Ok(counts) => format!("streaming and synchronous standbys: {counts}"),
                     Err(error) => error.to_string(),
                 };
             }
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
-        bail!("the database machines do not settle; {told}")
+        bail!("the database machines do not recover; {status}")
     }
 
-    /// A standby that streams may still be on its way to a state that it could take over from.
+    /// Whether Patroni reports all standbys as ready; a streaming standby may not be able to take over yet.
     async fn are_standbys_ready(&self, primary: &Database) -> bool {
         for standby in self.standbys(primary) {
             if !standby.is_standby().await {
@@ -228,23 +207,25 @@ impl Cluster {
         true
     }
 
-    /// From here on the two do not hear of each other; everybody else hears both.
-    pub(crate) async fn cut(&self, one: &Machine, other: &Machine) -> Result<()> {
-        self.network.lose(one.name, &other.address).await?;
-        self.network.lose(other.name, &one.address).await
+    /// Partitions two machines from each other.
+    pub(crate) async fn partition(&self, one: &Machine, other: &Machine) -> Result<()> {
+        self.network.drop_packets(one.name, &other.address).await?;
+        self.network.drop_packets(other.name, &one.address).await
     }
 
     pub(crate) async fn heal(&self, one: &Machine, other: &Machine) -> Result<()> {
-        self.network.find_again(one.name, &other.address).await?;
-        self.network.find_again(other.name, &one.address).await
+        self.network
+            .restore_packets(one.name, &other.address)
+            .await?;
+        self.network.restore_packets(other.name, &one.address).await
     }
 
-    /// Where clients reach the vault.
+    /// The URL of the load balancer.
     pub(crate) fn api_url(&self) -> String {
         format!("https://{}:8443", self.edge.machine.address)
     }
 
-    /// The ends of all logs, for a failure that nobody foresaw.
+    /// The last lines of all logs, for unexpected failures.
     pub(crate) fn log_tails(&self) -> String {
         let nodes = self.nodes.iter().map(|node| &node.machine);
         let nodes = nodes.map(|machine| machine.log_tail("cloakroom"));
@@ -255,7 +236,7 @@ impl Cluster {
 }
 
 async fn machine(
-    guard: &Guard,
+    guard: &CleanupGuard,
     network: &Network,
     name: &'static str,
     lasts: &[u8],

@@ -1,15 +1,15 @@
-//! Machines as network namespaces on one bridge, whose links can be cut and healed.
+//! Network namespaces on a bridge, whose links can be partitioned and healed.
 
 use anyhow::{Context, Result, bail};
 
 use super::command::run;
 
-/// Frames for this address reach the bridge, and nobody takes them: silence, as on a broken link.
-const NOBODY: &str = "02:00:00:00:00:fe";
+/// No machine has this address: frames to it are lost without an error, as on a broken link.
+const BLACKHOLE_MAC: &str = "02:00:00:00:00:fe";
 
 pub(crate) struct Network {
     prefix: String,
-    /// The first three numbers of every address.
+    /// The first three octets of all addresses.
     base: String,
 }
 
@@ -22,7 +22,7 @@ impl Network {
         };
         let made = run("ip", &["link", "add", prefix, "type", "bridge"]).await;
         made.context(
-            "this machine does not permit network namespaces and bridges: run it as root, outside of a \
+            "network namespaces and bridges are not permitted on this machine: run as root, and not in a \
              container without CAP_NET_ADMIN",
         )?;
         let own = format!("{}/24", network.address(1));
@@ -43,12 +43,12 @@ impl Network {
         format!("{}-{machine}", self.prefix)
     }
 
-    /// A machine with these addresses, linked to all others.
+    /// Adds a machine with these addresses to the bridge.
     pub(crate) async fn add(&self, machine: &str, addresses: &[String]) -> Result<()> {
         let (space, link) = (self.namespace(machine), self.link(machine));
         run("ip", &["netns", "add", &space])
             .await
-            .context("this machine does not permit network namespaces: run it as root")?;
+            .context("network namespaces are not permitted on this machine: run as root")?;
         run(
             "ip",
             &[
@@ -71,15 +71,15 @@ impl Network {
         Ok(())
     }
 
-    /// Pulls the plug of a machine's network, or puts it back.
-    pub(crate) async fn plug(&self, machine: &str, is_in: bool) -> Result<()> {
-        let state = if is_in { "up" } else { "down" };
+    /// Sets the link of a machine up or down.
+    pub(crate) async fn set_link_up(&self, machine: &str, is_up: bool) -> Result<()> {
+        let state = if is_up { "up" } else { "down" };
         run("ip", &["link", "set", &self.link(machine), state]).await?;
         Ok(())
     }
 
-    /// What `machine` sends to `address` is lost from now on.
-    pub(crate) async fn lose(&self, machine: &str, address: &str) -> Result<()> {
+    /// Drops packets from `machine` to `address`.
+    pub(crate) async fn drop_packets(&self, machine: &str, address: &str) -> Result<()> {
         let space = self.namespace(machine);
         run(
             "ip",
@@ -90,7 +90,7 @@ impl Network {
                 "replace",
                 address,
                 "lladdr",
-                NOBODY,
+                BLACKHOLE_MAC,
                 "dev",
                 "eth0",
                 "nud",
@@ -101,7 +101,7 @@ impl Network {
         Ok(())
     }
 
-    pub(crate) async fn find_again(&self, machine: &str, address: &str) -> Result<()> {
+    pub(crate) async fn restore_packets(&self, machine: &str, address: &str) -> Result<()> {
         let space = self.namespace(machine);
         run(
             "ip",
@@ -116,7 +116,7 @@ impl Network {
     }
 }
 
-/// A private range that this machine does not use yet.
+/// A private address range that this machine does not use.
 fn free_base(addresses: &str) -> Result<String> {
     for second in 181..=250 {
         let base = format!("10.{second}.7");
@@ -124,7 +124,7 @@ fn free_base(addresses: &str) -> Result<String> {
             return Ok(base);
         }
     }
-    bail!("no private range of addresses is free")
+    bail!("no private address range is free")
 }
 
 #[cfg(test)]
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_in_use_is_left_alone() {
+    fn address_ranges_in_use_are_skipped() {
         assert_eq!(free_base("").unwrap(), "10.181.7");
         let used = "9: crf1    inet 10.181.7.1/24 brd 10.181.7.255";
         assert_eq!(free_base(used).unwrap(), "10.182.7");

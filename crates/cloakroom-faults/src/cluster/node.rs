@@ -1,4 +1,4 @@
-//! A machine with a node of the vault, and HAProxy beside it that finds the primary.
+//! A machine with a vault node, and a local HAProxy that routes to the primary.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use tokio::process::Command;
 use super::machine::Machine;
 use super::probe;
 
-const DRAIN_MAX: Duration = Duration::from_secs(40);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(40);
 
 pub(crate) struct Node {
     pub(crate) machine: Machine,
@@ -33,7 +33,7 @@ impl Node {
         self.start_proxy()
     }
 
-    /// The vault's program with the settings of this node.
+    /// The cloakroom command with the configuration of this node.
     pub(crate) fn program(&self, binary: &Path) -> Command {
         let mut command = self.machine.command(&binary.display().to_string(), false);
         let config = self.config_folder().join("cloakroom.toml");
@@ -47,11 +47,13 @@ impl Node {
         self.machine.spawn("cloakroom", command)
     }
 
-    /// Starts it with a clock that is off by this much, such as `+3h`.
-    pub(crate) fn start_off(&self, by: &str, binary: &Path) -> Result<()> {
+    /// Starts the node with a clock offset such as `+3h`.
+    pub(crate) fn start_with_clock_offset(&self, offset: &str, binary: &Path) -> Result<()> {
         let mut command = self.program(binary);
-        // Not through the program `faketime`, which would stand between the node and its signals.
-        command.env("LD_PRELOAD", fake_clock()?).env("FAKETIME", by);
+        // Not with the program `faketime`, which would receive the signals for the node.
+        command
+            .env("LD_PRELOAD", fake_clock()?)
+            .env("FAKETIME", offset);
         command
             .arg("serve")
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
@@ -60,14 +62,14 @@ impl Node {
 
     pub(crate) async fn is_ready(&self) -> bool {
         let address = format!("{}:9091", self.machine.address);
-        let answer = probe::get(&address, "/readyz").await;
-        answer.is_ok_and(|(status, _)| status == 200)
+        let response = probe::get(&address, "/readyz").await;
+        response.is_ok_and(|(status, _)| status == 200)
     }
 
     pub(crate) async fn wait_until_ready(&self) -> Result<()> {
-        let asked_at = Instant::now();
+        let started_at = Instant::now();
         while !self.is_ready().await {
-            if asked_at.elapsed() > Duration::from_secs(60) {
+            if started_at.elapsed() > Duration::from_secs(60) {
                 bail!("{}", self.machine.log_tail("cloakroom"));
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -75,14 +77,14 @@ impl Node {
         Ok(())
     }
 
-    /// Asks it to finish what it is doing and end.
+    /// Stops the node gracefully.
     pub(crate) async fn stop(&self) -> Result<()> {
         self.machine.signal("cloakroom", Signal::SIGTERM)?;
-        self.machine.wait("cloakroom", DRAIN_MAX).await
+        self.machine.wait("cloakroom", DRAIN_TIMEOUT).await
     }
 }
 
-/// The library of Debian's package `libfaketime`, wherever this architecture has it.
+/// The library of Debian's package `libfaketime`; its folder depends on the architecture.
 fn fake_clock() -> Result<PathBuf> {
     for folder in std::fs::read_dir("/usr/lib")? {
         let library = folder?.path().join("faketime/libfaketimeMT.so.1");

@@ -1,4 +1,4 @@
-//! The vault in the cluster: its roles, its schema, one tenant and the keys that clients use.
+//! Installs the vault in the cluster: roles, schema, a tenant and API keys.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,12 +12,11 @@ use super::command::capture;
 /// API keys of the tenant of a run.
 #[derive(Clone)]
 pub(crate) struct Keys {
-    /// Creates, changes and deletes; sees data masked.
-    pub(crate) writing: String,
-    pub(crate) revealing: String,
-    /// Makes intents.
-    pub(crate) intending: String,
-    /// Sees connection formulas, which are no tenant's own.
+    /// Creates, updates and deletes tokens; reads masked data.
+    pub(crate) write: String,
+    pub(crate) reveal: String,
+    pub(crate) create_intents: String,
+    /// Reads connection formulas, which belong to no tenant.
     pub(crate) catalog: String,
 }
 
@@ -25,7 +24,7 @@ pub(crate) const OWNER_ROLE: &str = "cloakroom_owner";
 pub(crate) const NODE_ROLE: &str = "cloakroom";
 
 impl Cluster {
-    /// What docs/operate/install.md says, from roles to keys.
+    /// Follows docs/operate/install.md from roles to API keys.
     pub(crate) async fn install_vault(&self) -> Result<Keys> {
         let primary = self.primary().await.context("no primary to install on")?;
         for (role, password) in [
@@ -45,18 +44,19 @@ impl Cluster {
             std::fs::copy(&root_key, node.config_folder().join("root.key"))?;
         }
         self.migrate().await?;
-        let told = self
+        let output = self
             .vault(&["tenant", "create", "--name", "Faults", "--type", "test"])
             .await?;
-        let tenant = named(&told, "tenant")?.to_owned();
+        let tenant = created_id(&output, "tenant")?.to_owned();
         let tokens = "/ mask token:create,token:read,token:update,token:delete";
-        let catalog = ["--permission", "orchestration:connection_formulas"];
-        let intending = ["--permission", "token-intent:create"];
+        let catalog = "orchestration:connection_formulas";
         Ok(Keys {
-            writing: self.key(&tenant, ["--rule", tokens]).await?,
-            revealing: self.key(&tenant, ["--rule", "/ reveal token:read"]).await?,
-            intending: self.key(&tenant, intending).await?,
-            catalog: self.key(&tenant, catalog).await?,
+            write: self.key(&tenant, "--rule", tokens).await?,
+            reveal: self.key(&tenant, "--rule", "/ reveal token:read").await?,
+            create_intents: self
+                .key(&tenant, "--permission", "token-intent:create")
+                .await?,
+            catalog: self.key(&tenant, "--permission", catalog).await?,
         })
     }
 
@@ -69,51 +69,55 @@ impl Cluster {
             migrate.env("CLOAKROOM__DATABASE__URL_FILE", url);
             migrate
         };
-        patiently(migrate).await?;
+        retry_while_unreachable(migrate).await?;
         Ok(())
     }
 
-    /// A command of the vault, on the machine of the first node.
+    /// Runs a cloakroom command on the first node.
     pub(crate) async fn vault(&self, arguments: &[&str]) -> Result<String> {
         let command = || {
             let mut command = self.nodes[0].program(&self.binary);
             command.args(arguments);
             command
         };
-        patiently(command).await
+        retry_while_unreachable(command).await
     }
 
-    /// The key of an application that may do this.
-    async fn key(&self, tenant: &str, granted: [&str; 2]) -> Result<String> {
-        let [how, what] = granted;
-        let told = self
+    /// Creates an application with a permission or an access rule, and returns its API key.
+    async fn key(&self, tenant: &str, flag: &str, value: &str) -> Result<String> {
+        let output = self
             .vault(&[
-                "app", "create", "--tenant", tenant, "--name", what, "--type", "private", how, what,
+                "app", "create", "--tenant", tenant, "--name", value, "--type", "private", flag,
+                value,
             ])
             .await?;
-        let app = named(&told, "application")?.to_owned();
-        let told = self
+        let app = created_id(&output, "application")?.to_owned();
+        let output = self
             .vault(&["key", "create", "--tenant", tenant, "--app", &app])
             .await?;
-        Ok(told.lines().next().context("no key was made")?.to_owned())
+        Ok(output
+            .lines()
+            .next()
+            .context("no key was created")?
+            .to_owned())
     }
 
-    /// `cloakroom doctor` must find nothing to complain about.
-    pub(crate) async fn examine(&self) -> Result<()> {
-        let told = self.vault(&["doctor"]).await?;
-        let complaints: Vec<&str> = told.lines().filter(|line| is_complaint(line)).collect();
+    /// Runs `cloakroom doctor`, which must report no findings.
+    pub(crate) async fn run_doctor(&self) -> Result<()> {
+        let output = self.vault(&["doctor"]).await?;
+        let findings: Vec<&str> = output.lines().filter(|line| is_finding(line)).collect();
         ensure!(
-            complaints.is_empty(),
-            "cloakroom doctor complains about the reference deployment:\n{}",
-            complaints.join("\n")
+            findings.is_empty(),
+            "cloakroom doctor reports findings in the reference deployment:\n{}",
+            findings.join("\n")
         );
         Ok(())
     }
 }
 
-/// Tries again while the database is out of reach, which says that nothing was done: HAProxy has to find the primary
-/// first, and a busy machine takes its time.
-async fn patiently(command: impl Fn() -> Command) -> Result<String> {
+/// Retries while the database is unreachable, when the command had no effect: HAProxy first has to find the primary,
+/// which can take time on a busy machine.
+async fn retry_while_unreachable(command: impl Fn() -> Command) -> Result<String> {
     for _ in 0..10 {
         match capture(command()).await {
             Err(error) if error.to_string().contains("cannot be reached") => {
@@ -125,22 +129,23 @@ async fn patiently(command: impl Fn() -> Command) -> Result<String> {
     capture(command()).await
 }
 
-fn is_complaint(line: &str) -> bool {
+fn is_finding(line: &str) -> bool {
     let mark = line.split_whitespace().next();
     matches!(mark, Some("warn" | "BAD"))
 }
 
 /// The id in the line `<what> <id>`.
-fn named<'a>(told: &'a str, what: &str) -> Result<&'a str> {
-    told.lines()
+fn created_id<'a>(output: &'a str, what: &str) -> Result<&'a str> {
+    output
+        .lines()
         .find_map(|line| line.strip_prefix(what)?.strip_prefix(' '))
-        .with_context(|| format!("no {what} was made:\n{told}"))
+        .with_context(|| format!("no {what} was created:\n{output}"))
 }
 
-/// The shipped limits, each so high that it refuses nobody: limits are not what is tested here.
+/// The default rate limits, raised so that they reject no request.
 pub(crate) fn high_limits(shipped: &Path) -> Result<String> {
     let text = std::fs::read_to_string(shipped)
-        .with_context(|| format!("the table of limits, {}", shipped.display()))?;
+        .with_context(|| format!("the rate limits, {}", shipped.display()))?;
     let raised = text.lines().map(|line| match line.split_once(" = ") {
         Some(("requests", _)) => "requests = 100000\n".to_owned(),
         Some(("window", _)) => "window = \"1s\"\n".to_owned(),

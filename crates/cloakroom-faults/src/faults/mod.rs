@@ -1,4 +1,4 @@
-//! What is done to the cluster while clients ask: one file each, one row each.
+//! Fault injection: one module and one table row per fault.
 
 mod databases {
     //! Faults of database machines.
@@ -34,189 +34,217 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::clients::Load;
+use crate::clients::Workload;
 use crate::cluster::Cluster;
 
-/// What a fault has to work with.
-pub(crate) struct Stage {
+/// The environment of a fault.
+pub(crate) struct Environment {
     pub(crate) cluster: Cluster,
-    /// How long things stay broken that could stay so for any time.
-    pub(crate) hold: Duration,
-    /// Another release of the vault's program, to upgrade from.
+    /// Duration of faults that have no duration of their own.
+    pub(crate) fault_duration: Duration,
+    /// Binary of another release, to upgrade from.
     pub(crate) old_binary: Option<PathBuf>,
 }
 
-impl Stage {
+impl Environment {
     async fn wait(&self) -> Result<()> {
-        tokio::time::sleep(self.hold).await;
+        tokio::time::sleep(self.fault_duration).await;
         Ok(())
     }
 }
 
-type Strike =
-    for<'a> fn(&'a Stage, &'a Arc<Load>) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+type InjectFn = for<'a> fn(
+    &'a Environment,
+    &'a Arc<Workload>,
+) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    /// How long writes may be away at most, where that is promised.
-    pub(crate) writes_within: Option<Duration>,
-    /// The same for what is no tenant's own, which a standby can serve.
-    pub(crate) catalog_within: Option<Duration>,
-    /// Whether it belongs to the short run.
-    pub(crate) is_short: bool,
-    /// Breaks something, and mends it before it returns.
-    pub(crate) strike: Strike,
+    /// Maximum outage of writes, where guaranteed.
+    pub(crate) max_write_outage: Option<Duration>,
+    /// Maximum outage of catalog reads, which a standby can serve.
+    pub(crate) max_catalog_outage: Option<Duration>,
+    /// Whether it is part of `--short`.
+    pub(crate) in_short_run: bool,
+    /// Injects the fault, and repairs it before it returns.
+    pub(crate) inject: InjectFn,
 }
 
-const PROMISED: Option<Duration> = Some(Duration::from_secs(30));
-/// Until load balancers have noticed.
-const SOON: Option<Duration> = Some(Duration::from_secs(10));
+const FAILOVER_LIMIT: Option<Duration> = Some(Duration::from_secs(30));
+/// Time for load balancers to detect the failure.
+const HEALTH_CHECK_LIMIT: Option<Duration> = Some(Duration::from_secs(10));
 
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "calm",
-        what: "nothing is broken; what the others are compared with",
-        writes_within: None,
-        catalog_within: None,
-        is_short: false,
-        strike: |stage, _load| Box::pin(stage.wait()),
+        what: "no fault, as a baseline",
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: false,
+        inject: |environment, _load| Box::pin(environment.wait()),
     },
     Fault {
         name: "node-kill",
         what: "nodes are killed, one after the other",
-        writes_within: None,
-        catalog_within: None,
-        is_short: true,
-        strike: |stage, load| Box::pin(nodes::node_kill::strike(stage, load)),
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: true,
+        inject: |environment, workload| Box::pin(nodes::node_kill::inject(environment, workload)),
     },
     Fault {
         name: "node-stop",
-        what: "nodes stand still and go on, one after the other",
-        writes_within: None,
-        catalog_within: None,
-        is_short: false,
-        strike: |stage, load| Box::pin(nodes::node_stop::strike(stage, load)),
+        what: "nodes are stopped (SIGSTOP) and continued, one after the other",
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: false,
+        inject: |environment, workload| Box::pin(nodes::node_stop::inject(environment, workload)),
     },
     Fault {
         name: "partition-nodes",
-        what: "a node and the primary do not reach each other",
-        writes_within: None,
-        catalog_within: None,
-        is_short: false,
-        strike: |stage, load| Box::pin(nodes::partition_nodes::strike(stage, load)),
+        what: "a node is partitioned from the primary",
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: false,
+        inject: |environment, workload| {
+            Box::pin(nodes::partition_nodes::inject(environment, workload))
+        },
     },
     Fault {
         name: "clock-jump",
         what: "the clocks of nodes are hours ahead, then hours behind",
-        writes_within: None,
-        catalog_within: None,
-        is_short: false,
-        strike: |stage, load| Box::pin(nodes::clock_jump::strike(stage, load)),
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: false,
+        inject: |environment, workload| Box::pin(nodes::clock_jump::inject(environment, workload)),
     },
     Fault {
         name: "rolling-upgrade",
         what: "nodes are drained, stopped and replaced, one after the other",
-        writes_within: None,
-        catalog_within: None,
-        is_short: false,
-        strike: |stage, load| Box::pin(nodes::rolling_upgrade::strike(stage, load)),
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: false,
+        inject: |environment, workload| {
+            Box::pin(nodes::rolling_upgrade::inject(environment, workload))
+        },
     },
     Fault {
         name: "redis-kill",
-        what: "Redis is killed and comes back empty",
-        writes_within: None,
-        catalog_within: None,
-        is_short: false,
-        strike: |stage, load| Box::pin(redis::redis_kill::strike(stage, load)),
+        what: "Redis is killed and restarts without data",
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: false,
+        inject: |environment, workload| Box::pin(redis::redis_kill::inject(environment, workload)),
     },
     Fault {
         name: "partition-redis",
-        what: "no node reaches Redis",
-        writes_within: None,
-        catalog_within: None,
-        is_short: false,
-        strike: |stage, load| Box::pin(redis::partition_redis::strike(stage, load)),
+        what: "all nodes are partitioned from Redis",
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: false,
+        inject: |environment, workload| {
+            Box::pin(redis::partition_redis::inject(environment, workload))
+        },
     },
     Fault {
         name: "primary-kill",
         what: "the primary's PostgreSQL is killed",
-        writes_within: PROMISED,
-        catalog_within: SOON,
-        is_short: true,
-        strike: |stage, load| Box::pin(databases::primary_kill::strike(stage, load)),
+        max_write_outage: FAILOVER_LIMIT,
+        max_catalog_outage: HEALTH_CHECK_LIMIT,
+        in_short_run: true,
+        inject: |environment, workload| {
+            Box::pin(databases::primary_kill::inject(environment, workload))
+        },
     },
     Fault {
         name: "primary-stop",
-        what: "the primary's PostgreSQL stands still and goes on",
-        writes_within: None,
-        catalog_within: SOON,
-        is_short: false,
-        strike: |stage, load| Box::pin(databases::primary_stop::strike(stage, load)),
+        what: "the primary's PostgreSQL is stopped (SIGSTOP) and continued",
+        max_write_outage: None,
+        max_catalog_outage: HEALTH_CHECK_LIMIT,
+        in_short_run: false,
+        inject: |environment, workload| {
+            Box::pin(databases::primary_stop::inject(environment, workload))
+        },
     },
     Fault {
         name: "machine-death",
-        what: "the primary's machine dies, with all that runs on it",
-        writes_within: PROMISED,
-        catalog_within: SOON,
-        is_short: true,
-        strike: |stage, load| Box::pin(databases::machine_death::strike(stage, load)),
+        what: "the primary's machine fails with all its processes",
+        max_write_outage: FAILOVER_LIMIT,
+        max_catalog_outage: HEALTH_CHECK_LIMIT,
+        in_short_run: true,
+        inject: |environment, workload| {
+            Box::pin(databases::machine_death::inject(environment, workload))
+        },
     },
     Fault {
         name: "partition-primary",
-        what: "the primary reaches neither standbys nor etcd, but nodes reach it",
-        writes_within: PROMISED,
-        catalog_within: SOON,
-        is_short: false,
-        strike: |stage, load| Box::pin(databases::partition_primary::strike(stage, load)),
+        what: "the primary is partitioned from standbys and etcd, but not from nodes",
+        max_write_outage: FAILOVER_LIMIT,
+        max_catalog_outage: HEALTH_CHECK_LIMIT,
+        in_short_run: false,
+        inject: |environment, workload| {
+            Box::pin(databases::partition_primary::inject(environment, workload))
+        },
     },
     Fault {
         name: "standby-loss",
-        what: "both standbys are gone, and no write may be acknowledged",
-        writes_within: None,
-        catalog_within: None,
-        is_short: true,
-        strike: |stage, load| Box::pin(databases::standby_loss::strike(stage, load)),
+        what: "both standbys are killed, and no write may be acknowledged",
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: true,
+        inject: |environment, workload| {
+            Box::pin(databases::standby_loss::inject(environment, workload))
+        },
     },
     Fault {
         name: "slow-database",
-        what: "every answer of the database comes late",
-        writes_within: None,
-        catalog_within: None,
-        is_short: false,
-        strike: |stage, load| Box::pin(databases::slow_database::strike(stage, load)),
+        what: "every response of the database is delayed",
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: false,
+        inject: |environment, workload| {
+            Box::pin(databases::slow_database::inject(environment, workload))
+        },
     },
     Fault {
         name: "pool-exhaustion",
-        what: "a lock is held until all connections wait for it",
-        writes_within: None,
-        catalog_within: None,
-        is_short: false,
-        strike: |stage, load| Box::pin(databases::pool_exhaustion::strike(stage, load)),
+        what: "a table lock is held until all connections wait for it",
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: false,
+        inject: |environment, workload| {
+            Box::pin(databases::pool_exhaustion::inject(environment, workload))
+        },
     },
     Fault {
         name: "disk-full",
         what: "the primary's disk is full",
-        writes_within: None,
-        catalog_within: None,
-        is_short: false,
-        strike: |stage, load| Box::pin(databases::disk_full::strike(stage, load)),
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: false,
+        inject: |environment, workload| {
+            Box::pin(databases::disk_full::inject(environment, workload))
+        },
     },
     Fault {
         name: "power-cut",
         what: "all database machines lose power at once",
-        writes_within: None,
-        catalog_within: None,
-        is_short: true,
-        strike: |stage, load| Box::pin(databases::power_cut::strike(stage, load)),
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: true,
+        inject: |environment, workload| {
+            Box::pin(databases::power_cut::inject(environment, workload))
+        },
     },
     Fault {
         name: "old-backup",
-        what: "a backup is restored beside the cluster, and what was deleted since is erased again",
-        writes_within: None,
-        catalog_within: None,
-        is_short: false,
-        strike: |stage, load| Box::pin(databases::old_backup::strike(stage, load)),
+        what: "a backup is restored beside the cluster, and tokens deleted since are erased again",
+        max_write_outage: None,
+        max_catalog_outage: None,
+        in_short_run: false,
+        inject: |environment, workload| {
+            Box::pin(databases::old_backup::inject(environment, workload))
+        },
     },
 ];
 

@@ -1,7 +1,7 @@
-//! A long load: four fifths of what the cluster can do, and a fault every minute.
+//! The soak test: 80% of the measured capacity, and a fault every minute.
 
-mod figures;
 mod plot;
+mod results;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-pub(crate) use self::figures::Figures;
-use crate::clients::{Crowd, Load};
+pub(crate) use self::results::SoakResults;
+use crate::clients::{ClientPool, Workload};
 use crate::faults::{self, Fault};
-use crate::run::{Run, SETTLED_WITHIN, say};
+use crate::run::{RECOVERY_TIMEOUT, Run, log};
 use crate::{checker, report};
 
-/// How long the most that the cluster can do is measured.
-const MEASURED_FOR: Duration = Duration::from_secs(20);
-const PART_OF_MOST: f64 = 0.8;
-/// How long after a fault was mended its traces may be seen: connections that are made anew, queues that empty.
-const AFTERMATH: Duration = Duration::from_secs(3);
+/// Duration of the capacity measurement.
+const CAPACITY_DURATION: Duration = Duration::from_secs(20);
+const LOAD_FACTOR: f64 = 0.8;
+/// Time after a fault in which its effects may last: new connections, draining queues.
+const RECOVERY_GRACE: Duration = Duration::from_secs(3);
 const MINUTE: Duration = Duration::from_secs(60);
-const MEMORY_PAUSE: Duration = Duration::from_secs(5);
+const MEMORY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Faults that no node has to be started again for, so that its memory tells something.
+/// Faults that do not restart nodes, so that their memory usage is comparable.
 const FAULTS: [&str; 7] = [
     "primary-kill",
     "slow-database",
@@ -40,17 +40,17 @@ pub(crate) struct Soak {
     pub(crate) svg: Option<PathBuf>,
 }
 
-/// When something was broken, and what.
+/// The period of a fault.
 #[derive(Clone)]
-pub(crate) struct Window {
+pub(crate) struct FaultWindow {
     pub(crate) fault: &'static str,
     pub(crate) from: Instant,
     pub(crate) to: Instant,
 }
 
-/// Memory of a node in megabytes.
+/// Memory usage of a node in megabytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Memory {
+pub(crate) struct MemorySample {
     pub(crate) at: Instant,
     pub(crate) node: usize,
     pub(crate) mb: f64,
@@ -58,70 +58,77 @@ pub(crate) struct Memory {
 
 impl Soak {
     pub(crate) async fn run(&self, run: &mut Run) -> Result<()> {
-        let most = measure(run).await?;
-        let rate = most * PART_OF_MOST;
-        say(&format!(
-            "{most:.0} requests a second at most; {rate:.0} for {} minutes, with a fault in each",
+        let capacity = measure_capacity(run).await?;
+        let rate = capacity * LOAD_FACTOR;
+        log(&format!(
+            "capacity {capacity:.0} requests/s; running {rate:.0} requests/s for {} minutes, with a fault in each",
             self.minutes
         ));
-        let load = Arc::new(run.paced_load(Some(rate))?);
+        let workload = Arc::new(run.paced_workload(Some(rate))?);
         let started_at = Instant::now();
-        let crowd = Crowd::start(&load, run.plan.clients);
+        let clients = ClientPool::start(&workload, run.plan.clients);
         let (windows, memory) = tokio::join!(
-            self.strike(run, &load, started_at),
-            watch(run, started_at + MINUTE * u32::try_from(self.minutes)?)
+            self.inject(run, &workload, started_at),
+            sample_memory(run, started_at + MINUTE * u32::try_from(self.minutes)?)
         );
+        clients.finish().await;
+        // A violation outranks a failure of the machine, which would be retried.
+        if windows.is_err() {
+            workload.stats.require_no_violations()?;
+        }
         let windows = windows?;
-        crowd.finish().await;
 
-        let tokens = checker::check(&load, &run.nodes).await?;
-        checker::check_records(&load, &run.stage.cluster).await?;
-        let samples = load.pace.samples();
-        let figures = Figures::new(started_at, &samples, &windows, &memory?);
-        println!("\n{}\n", report::soak(&figures));
-        say(&figures.summary(&load, tokens));
+        let tokens = checker::check(&workload, &run.nodes).await?;
+        checker::check_audit_log(&workload, &run.environment.cluster).await?;
+        let samples = workload.pacer.samples();
+        let results = SoakResults::new(started_at, &samples, &windows, &memory?);
+        println!("\n{}\n", report::soak(&results));
+        log(&results.summary(&workload, tokens));
         if let Some(file) = &self.json {
-            std::fs::write(file, serde_json::to_string_pretty(&figures)?)
+            std::fs::write(file, serde_json::to_string_pretty(&results)?)
                 .with_context(|| file.display().to_string())?;
         }
         if let Some(file) = &self.svg {
-            std::fs::write(file, plot::svg(&figures))
+            std::fs::write(file, plot::svg(&results))
                 .with_context(|| file.display().to_string())?;
         }
-        let broken = load.tally.told();
-        ensure!(broken.is_empty(), "promises were broken: {broken:#?}");
-        let failed = figures.failed_outside;
+        workload.stats.require_no_violations()?;
+        let failed = results.failed_outside;
         ensure!(
             failed == 0,
-            "{failed} requests failed while nothing was broken: {:?}",
-            figures.failures
+            "{failed} requests failed outside of faults: {:?}",
+            results.failures
         );
         Ok(())
     }
 
-    /// A fault at the beginning of each minute.
-    async fn strike(
+    /// Injects a fault at the beginning of each minute.
+    async fn inject(
         &self,
         run: &Run,
-        load: &Arc<Load>,
+        workload: &Arc<Workload>,
         started_at: Instant,
-    ) -> Result<Vec<Window>> {
+    ) -> Result<Vec<FaultWindow>> {
         let mut windows = Vec::new();
         let names = FAULTS.iter().cycle().take(usize::try_from(self.minutes)?);
         for (minute, name) in (0_u32..).zip(names) {
-            // Half of the minute is left to see what happens while nothing is broken.
+            // Part of the minute remains without a fault.
             let begin = started_at + MINUTE * minute + MINUTE / 6;
             tokio::time::sleep_until(begin.into()).await;
             let fault: &Fault = faults::find(name).context("no such fault")?;
             let from = Instant::now();
-            let struck = (fault.strike)(&run.stage, load).await;
-            struck.with_context(|| run.stage.cluster.log_tails())?;
-            let settled = run.stage.cluster.wait_until_settled(SETTLED_WITHIN).await;
-            settled.with_context(|| run.stage.cluster.log_tails())?;
-            let to = Instant::now() + AFTERMATH;
+            let injected = (fault.inject)(&run.environment, workload).await;
+            injected.with_context(|| run.environment.cluster.log_tails())?;
+            let healthy = run
+                .environment
+                .cluster
+                .wait_until_healthy(RECOVERY_TIMEOUT)
+                .await;
+            healthy.with_context(|| run.environment.cluster.log_tails())?;
+            let to = Instant::now() + RECOVERY_GRACE;
             let seconds = (to - from).as_secs_f64();
-            say(&format!("minute {}: {name}, {seconds:.0} s", minute + 1));
-            windows.push(Window {
+            log(&format!("minute {}: {name}, {seconds:.0} s", minute + 1));
+            windows.push(FaultWindow {
                 fault: fault.name,
                 from,
                 to,
@@ -133,34 +140,34 @@ impl Soak {
     }
 }
 
-/// How many requests a second clients get answered that do not wait.
-async fn measure(run: &mut Run) -> Result<f64> {
-    say("measuring what the cluster can do");
-    let load = Arc::new(run.paced_load(None)?);
-    let crowd = Crowd::start(&load, run.plan.clients);
-    tokio::time::sleep(MEASURED_FOR / 4).await;
+/// Requests per second of clients without a rate limit.
+async fn measure_capacity(run: &mut Run) -> Result<f64> {
+    log("measuring the capacity of the cluster");
+    let workload = Arc::new(run.paced_workload(None)?);
+    let clients = ClientPool::start(&workload, run.plan.clients);
+    tokio::time::sleep(CAPACITY_DURATION / 4).await;
     let from = Instant::now();
-    tokio::time::sleep(MEASURED_FOR).await;
-    let samples = load.pace.samples();
-    crowd.finish().await;
-    let answered = samples.iter().filter(|it| it.is_served() && it.at >= from);
-    Ok(answered.count() as f64 / MEASURED_FOR.as_secs_f64())
+    tokio::time::sleep(CAPACITY_DURATION).await;
+    let samples = workload.pacer.samples();
+    clients.finish().await;
+    let served = samples.iter().filter(|it| it.is_served() && it.at >= from);
+    Ok(served.count() as f64 / CAPACITY_DURATION.as_secs_f64())
 }
 
-/// Looks at the memory of each node until the end.
-async fn watch(run: &Run, until: Instant) -> Result<Vec<Memory>> {
-    let mut seen = Vec::new();
+/// Samples the memory usage of each node.
+async fn sample_memory(run: &Run, until: Instant) -> Result<Vec<MemorySample>> {
+    let mut samples = Vec::new();
     while Instant::now() < until {
-        for (node, machine) in run.stage.cluster.nodes.iter().enumerate() {
+        for (node, machine) in run.environment.cluster.nodes.iter().enumerate() {
             let at = Instant::now();
             for pid in machine.machine.pids("cloakroom").await? {
                 let mb = resident(pid.as_raw()).unwrap_or_default();
-                seen.push(Memory { at, node, mb });
+                samples.push(MemorySample { at, node, mb });
             }
         }
-        tokio::time::sleep(MEMORY_PAUSE).await;
+        tokio::time::sleep(MEMORY_INTERVAL).await;
     }
-    Ok(seen)
+    Ok(samples)
 }
 
 fn resident(pid: i32) -> Option<f64> {

@@ -1,18 +1,18 @@
-//! The slowest hundredth of requests over time, drawn.
+//! Plots p99 latency over time.
 
 use std::fmt::Write as _;
 
-use super::Figures;
+use super::SoakResults;
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 60.0;
 const BOTTOM: f64 = 30.0;
 
-/// p99 on a logarithmic scale; what is grey was broken.
-pub(crate) fn svg(figures: &Figures) -> String {
-    let seconds = (figures.p99_ms.len() * 5).max(1) as f64;
-    let highest = figures
+/// p99 on a logarithmic scale; faults are gray.
+pub(crate) fn svg(results: &SoakResults) -> String {
+    let seconds = (results.p99_ms.len() * 5).max(1) as f64;
+    let highest = results
         .p99_ms
         .iter()
         .copied()
@@ -26,7 +26,7 @@ pub(crate) fn svg(figures: &Figures) -> String {
          font-size=\"11\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
     );
     // Writing to a string cannot fail.
-    for (fault, from, to) in &figures.broken {
+    for (fault, from, to) in &results.broken {
         let _ = writeln!(
             svg,
             "<rect x=\"{:.1}\" y=\"0\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#ddd\"><title>{fault}</title></rect>",
@@ -45,14 +45,14 @@ pub(crate) fn svg(figures: &Figures) -> String {
             y(ms) + 10.0
         );
     }
-    let points = figures.p99_ms.iter().enumerate();
+    let points = results.p99_ms.iter().enumerate();
     let points = points.map(|(step, ms)| format!("{:.1},{:.1}", x(step as f64 * 5.0), y(*ms)));
     let points = points.collect::<Vec<_>>().join(" ");
     let _ = writeln!(
         svg,
         "<polyline points=\"{points}\" fill=\"none\" stroke=\"#06c\" stroke-width=\"1.5\"/>\n\
-         <text x=\"{LEFT}\" y=\"{:.1}\">p99 of all requests, in steps of 5 s over {:.0} minutes; grey: something is \
-         broken</text>\n</svg>",
+         <text x=\"{LEFT}\" y=\"{:.1}\">p99 of all requests, in steps of 5 s over {:.0} minutes; gray: \
+         faults</text>\n</svg>",
         HEIGHT - 8.0,
         seconds / 60.0
     );

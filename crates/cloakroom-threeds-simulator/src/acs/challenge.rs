@@ -1,4 +1,4 @@
-//! The challenge in a browser: from the CReq over the cardholder's answer to the CRes.
+//! The browser challenge: CReq, cardholder input and CRes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,70 +12,77 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::pages;
-use crate::behaviour::{Answer, Challenge, Delivery, Page};
-use crate::results::{Outcome, conclude};
+use crate::behavior::{Challenge, Decision, Page, ResultDelivery};
+use crate::results::conclude;
+use crate::rreq::Outcome;
+use crate::state::SharedState;
 use crate::transaction::{Channel, Stage, Transaction};
-use crate::wire::{self, Fields, put, refusal, text};
-use crate::world::World;
+use crate::wire::{self, Fields, protocol_fault, put, text};
 
-const RIGHT_CODE: &str = "1234";
+const VALID_CODE: &str = "1234";
 const ATTEMPTS_MAX: u8 = 3;
-/// How long a cardholder may look at a page.
-const INTERACTION: Duration = Duration::from_secs(600);
+/// Maximum duration of a challenge.
+const CHALLENGE_TIMEOUT: Duration = Duration::from_secs(600);
 const SESSION_DATA_MAX: usize = 1024;
 
 #[derive(Deserialize)]
-pub(super) struct Request {
+pub(super) struct ChallengeForm {
     creq: String,
     #[serde(rename = "threeDSSessionData")]
     session_data: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Submission {
+pub(super) struct SubmitForm {
     transaction: String,
     action: String,
     #[serde(default)]
     code: String,
 }
 
-/// Takes the CReq, and shows the page of the card or goes on at once.
-pub(super) async fn begin(State(world): State<Arc<World>>, Form(form): Form<Request>) -> Response {
-    world.count_received("CReq");
+/// Handles the CReq: shows the card's challenge page, or completes the challenge without one.
+pub(super) async fn begin(
+    State(state): State<Arc<SharedState>>,
+    Form(form): Form<ChallengeForm>,
+) -> Response {
+    state.count_received("CReq");
     let Ok(decoded) = base64url::decode(&form.creq) else {
-        return pages::refused("The challenge request is not base64url.");
+        return pages::error("The challenge request is not base64url.");
     };
-    let fields = wire::object(&decoded).unwrap_or_default();
-    let found = text(&fields, "acsTransID").and_then(|id| world.transaction(id));
-    let Some((transaction, challenge)) = found.as_ref().and_then(in_browser) else {
-        return pages::refused("The challenge request belongs to no challenge.");
+    let fields = wire::parse_object(&decoded).unwrap_or_default();
+    let found = text(&fields, "acsTransID").and_then(|id| state.transaction(id));
+    let Some((transaction, challenge)) = found.as_ref().and_then(browser_challenge) else {
+        return pages::error("The challenge request does not match a challenge.");
     };
     let read = cloakroom_emv3ds::read(&decoded, &[MessageKind::CReq], &Version::ALL);
     let fault = match read {
         Err(fault) => Some(fault),
-        Ok(_) => mismatch(transaction, &fields).map(|name| refusal("305", name)),
+        Ok(_) => mismatch(transaction, &fields).map(|name| protocol_fault("305", name)),
     };
     if let Some(fault) = fault {
-        return give_up(transaction, wire::erro(fault, Component::A, Some(&fields)));
+        return post_erro(
+            transaction,
+            wire::erro_fields(fault, Component::A, Some(&fields)),
+        );
     }
     let session_data = form
         .session_data
         .filter(|data| data.len() <= SESSION_DATA_MAX);
-    let is_first = transaction.progress().stage == Stage::Waiting;
-    let is_late = transaction.began.elapsed() > world.creq_timeout;
-    if let Some(response) = turn_away(transaction, session_data, is_late, &fields) {
+    let is_first = transaction.progress().stage == Stage::AwaitingCreq;
+    let is_late = transaction.started_at.elapsed() > state.creq_timeout;
+    if let Some(response) = reject_unexpected(transaction, session_data, is_late, &fields) {
         return response;
     }
     if is_first {
-        expire_later(&world, transaction);
+        schedule_timeout(&state, transaction);
     }
     match challenge.page {
-        Page::Automatic | Page::Cancelled => {
-            end(
-                &world,
+        Page::Automatic | Page::Canceled => {
+            complete(
+                &state,
                 transaction,
                 challenge,
-                Outcome::unattended(challenge),
+                Outcome::without_interaction(challenge),
             )
             .await
         }
@@ -83,24 +90,24 @@ pub(super) async fn begin(State(world): State<Arc<World>>, Form(form): Form<Requ
     }
 }
 
-/// Takes what the cardholder typed or pressed.
+/// Handles the cardholder's input.
 pub(super) async fn submit(
-    State(world): State<Arc<World>>,
-    Form(form): Form<Submission>,
+    State(state): State<Arc<SharedState>>,
+    Form(form): Form<SubmitForm>,
 ) -> Response {
-    let found = world.transaction(&form.transaction);
-    let Some((transaction, challenge)) = found.as_ref().and_then(in_browser) else {
-        return pages::refused("The answer belongs to no challenge.");
+    let found = state.transaction(&form.transaction);
+    let Some((transaction, challenge)) = found.as_ref().and_then(browser_challenge) else {
+        return pages::error("The input does not match a challenge.");
     };
     let attempts = {
         let mut progress = transaction.progress();
         match progress.stage {
-            Stage::Shown => {}
-            Stage::Ended(status) => {
-                return finished(transaction, challenge, status, &progress.session_data);
+            Stage::Presented => {}
+            Stage::Completed(status) => {
+                return completion_page(transaction, challenge, status, &progress.session_data);
             }
-            Stage::Waiting | Stage::TimedOut => {
-                return pages::refused("The challenge is not open.");
+            Stage::AwaitingCreq | Stage::TimedOut => {
+                return pages::error("The challenge is not in progress.");
             }
         }
         progress.attempts = progress.attempts.saturating_add(1);
@@ -108,19 +115,19 @@ pub(super) async fn submit(
     };
     let outcome = match (form.action.as_str(), challenge.page) {
         ("cancel", _) => Outcome::failed("01", Some("01")),
-        ("approve", Page::OutOfBand) => Outcome::of(challenge.ending),
-        ("submit", Page::Password | Page::OneTimeCode) if form.code.trim() == RIGHT_CODE => {
-            Outcome::of(challenge.ending)
+        ("approve", Page::OutOfBand) => Outcome::of(challenge.final_status),
+        ("submit", Page::Password | Page::OneTimeCode) if form.code.trim() == VALID_CODE => {
+            Outcome::of(challenge.final_status)
         }
         _ if attempts >= ATTEMPTS_MAX => Outcome::failed("19", None),
         _ => return pages::challenge(transaction, challenge.page, Some(ATTEMPTS_MAX - attempts)),
     };
-    end(&world, transaction, challenge, outcome).await
+    complete(&state, transaction, challenge, outcome).await
 }
 
-fn in_browser(transaction: &Arc<Transaction>) -> Option<(&Arc<Transaction>, &Challenge)> {
-    match (&transaction.answer, transaction.channel) {
-        (Answer::Challenge(challenge), Channel::Browser) => Some((transaction, challenge)),
+fn browser_challenge(transaction: &Arc<Transaction>) -> Option<(&Arc<Transaction>, &Challenge)> {
+    match (&transaction.decision, transaction.channel) {
+        (Decision::Challenge(challenge), Channel::Browser) => Some((transaction, challenge)),
         _ => None,
     }
 }
@@ -133,9 +140,9 @@ fn mismatch(transaction: &Transaction, request: &Fields) -> Option<&'static str>
     (!is_same).then_some("threeDSServerTransID")
 }
 
-/// Lets the first CReq in if it is in time, and the same one again after a reload; tells what all
-/// others get instead.
-fn turn_away(
+/// Accepts the first CReq within the timeout, and repeated ones after a page reload. Returns the
+/// response for any other CReq.
+fn reject_unexpected(
     transaction: &Transaction,
     session_data: Option<String>,
     is_late: bool,
@@ -143,62 +150,62 @@ fn turn_away(
 ) -> Option<Response> {
     let mut progress = transaction.progress();
     match progress.stage {
-        Stage::Waiting if !is_late => {
-            progress.stage = Stage::Shown;
+        Stage::AwaitingCreq if !is_late => {
+            progress.stage = Stage::Presented;
             progress.session_data = session_data;
             None
         }
-        Stage::Shown => None,
-        Stage::Ended(status) => {
+        Stage::Presented => None,
+        Stage::Completed(status) => {
             let session_data = progress.session_data.clone();
-            Some(back(transaction, status, session_data.as_deref()))
+            Some(post_cres(transaction, status, session_data.as_deref()))
         }
-        Stage::Waiting | Stage::TimedOut => {
-            let fault = refusal("402", "the challenge was not started in time");
-            let erro = wire::erro(fault, Component::A, Some(request));
-            Some(give_up(transaction, erro))
+        Stage::AwaitingCreq | Stage::TimedOut => {
+            let fault = protocol_fault("402", "the challenge was not started in time");
+            let erro = wire::erro_fields(fault, Component::A, Some(request));
+            Some(post_erro(transaction, erro))
         }
     }
 }
 
-fn expire_later(world: &Arc<World>, transaction: &Arc<Transaction>) {
-    let (shared, transaction) = (Arc::clone(world), Arc::clone(transaction));
-    world.later(async move {
-        sleep(INTERACTION).await;
+fn schedule_timeout(state: &Arc<SharedState>, transaction: &Arc<Transaction>) {
+    let (shared, transaction) = (Arc::clone(state), Arc::clone(transaction));
+    state.spawn(async move {
+        sleep(CHALLENGE_TIMEOUT).await;
         let outcome = Outcome::failed("14", Some("04"));
         conclude(&shared, &transaction, outcome, Stage::TimedOut).await;
     });
 }
 
-async fn end(
-    world: &Arc<World>,
+async fn complete(
+    state: &Arc<SharedState>,
     transaction: &Arc<Transaction>,
     challenge: &Challenge,
     outcome: Outcome,
 ) -> Response {
     let status = outcome.browser_status();
-    conclude(world, transaction, outcome, Stage::Ended(status)).await;
-    if challenge.delivery != Delivery::ResultOnly {
-        world.count_sent("CRes");
+    conclude(state, transaction, outcome, Stage::Completed(status)).await;
+    if challenge.delivery != ResultDelivery::WithoutCres {
+        state.count_sent("CRes");
     }
     let session_data = transaction.progress().session_data.clone();
-    finished(transaction, challenge, status, &session_data)
+    completion_page(transaction, challenge, status, &session_data)
 }
 
-fn finished(
+fn completion_page(
     transaction: &Transaction,
     challenge: &Challenge,
     status: &str,
     session_data: &Option<String>,
 ) -> Response {
     match challenge.delivery {
-        Delivery::ResultOnly => pages::ended(),
-        _ => back(transaction, status, session_data.as_deref()),
+        ResultDelivery::WithoutCres => pages::challenge_completed(),
+        _ => post_cres(transaction, status, session_data.as_deref()),
     }
 }
 
-/// The page that brings the CRes to the 3DS Server.
-fn back(transaction: &Transaction, status: &str, session_data: Option<&str>) -> Response {
+/// The page that posts the CRes to the 3DS Server.
+fn post_cres(transaction: &Transaction, status: &str, session_data: Option<&str>) -> Response {
     let mut fields = Fields::new();
     put(&mut fields, "messageType", "CRes");
     put(&mut fields, "messageVersion", transaction.version.as_str());
@@ -212,14 +219,14 @@ fn back(transaction: &Transaction, status: &str, session_data: Option<&str>) -> 
     if transaction.version == "2.1.0" {
         put(&mut fields, "challengeCompletionInd", "Y");
     }
-    match wire::checked(MessageKind::CRes, &fields) {
+    match wire::serialize(MessageKind::CRes, &fields) {
         Ok(text) => notify(transaction, "cres", &text, session_data),
-        Err(_) => pages::refused("The simulator's CRes is wrong."),
+        Err(_) => pages::error("The simulator built an invalid CRes."),
     }
 }
 
-/// The page that brings an Erro instead of a CRes.
-fn give_up(transaction: &Transaction, erro: Fields) -> Response {
+/// The page that posts an Erro instead of a CRes.
+fn post_erro(transaction: &Transaction, erro: Fields) -> Response {
     notify(transaction, "error", &Value::Object(erro).to_string(), None)
 }
 
@@ -230,11 +237,13 @@ fn notify(
     session_data: Option<&str>,
 ) -> Response {
     let Some(url) = &transaction.notification_url else {
-        return pages::refused("The challenge has no notification URL.");
+        return pages::error("The challenge has no notification URL.");
     };
     let message = base64url::encode(message.as_bytes());
     match session_data {
-        Some(data) => pages::posting(url, &[(field, &message), ("threeDSSessionData", data)]),
-        None => pages::posting(url, &[(field, &message)]),
+        Some(data) => {
+            pages::auto_submit_form(url, &[(field, &message), ("threeDSSessionData", data)])
+        }
+        None => pages::auto_submit_form(url, &[(field, &message)]),
     }
 }

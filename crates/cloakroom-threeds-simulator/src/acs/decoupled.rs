@@ -1,4 +1,4 @@
-//! Deciding a decoupled authentication by hand, instead of waiting for what the card does.
+//! Completes a decoupled authentication on request, before the test card does.
 
 use std::sync::Arc;
 
@@ -6,32 +6,43 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 
-use crate::behaviour::{Answer, Ending};
-use crate::results::{Outcome, conclude};
+use crate::behavior::{Decision, FinalStatus};
+use crate::results::conclude;
+use crate::rreq::Outcome;
+use crate::state::SharedState;
 use crate::transaction::Stage;
-use crate::world::World;
 
 /// The body is `approve` or `deny`.
 pub(super) async fn decide(
-    State(world): State<Arc<World>>,
+    State(state): State<Arc<SharedState>>,
     Path(acs_id): Path<String>,
     body: String,
 ) -> Response {
     let outcome = match body.trim() {
-        "approve" => Outcome::of(Ending {
+        "approve" => Outcome::of(FinalStatus {
             status: "Y",
             reason: None,
         }),
         "deny" => Outcome::failed("01", None),
-        _ => return (StatusCode::BAD_REQUEST, "approve or deny\n").into_response(),
+        _ => {
+            return (
+                StatusCode::BAD_REQUEST,
+                "the body must be approve or deny\n",
+            )
+                .into_response();
+        }
     };
-    let found = world.transaction(&acs_id);
-    let Some(transaction) = found.filter(|it| matches!(it.answer, Answer::Decoupled(_))) else {
+    let found = state.transaction(&acs_id);
+    let Some(transaction) = found.filter(|it| matches!(it.decision, Decision::Decoupled(_))) else {
         return (StatusCode::NOT_FOUND, "no such decoupled authentication\n").into_response();
     };
-    let stage = Stage::Ended(outcome.browser_status());
-    match conclude(&world, &transaction, outcome, stage).await {
+    let stage = Stage::Completed(outcome.browser_status());
+    match conclude(&state, &transaction, outcome, stage).await {
         true => StatusCode::NO_CONTENT.into_response(),
-        false => (StatusCode::CONFLICT, "it has ended already\n").into_response(),
+        false => (
+            StatusCode::CONFLICT,
+            "the authentication has already ended\n",
+        )
+            .into_response(),
     }
 }

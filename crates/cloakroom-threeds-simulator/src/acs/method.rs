@@ -1,4 +1,4 @@
-//! The page of the 3DS Method, in a hidden frame of the merchant's page. It learns nothing.
+//! The 3DS Method page, loaded in a hidden iframe. It collects no data.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::pages;
+use crate::state::SharedState;
 use crate::wire;
-use crate::world::World;
 
 #[derive(Deserialize)]
 pub(super) struct MethodForm {
@@ -21,38 +21,38 @@ pub(super) struct MethodForm {
     data: String,
 }
 
-/// Tells the 3DS Server through the browser that the method is done.
-pub(super) async fn answer(
-    State(world): State<Arc<World>>,
+/// Notifies the 3DS Server through the browser that the 3DS Method completed.
+pub(super) async fn complete(
+    State(state): State<Arc<SharedState>>,
     Form(form): Form<MethodForm>,
 ) -> Response {
-    let Some((id, url)) = read(&form.data) else {
-        return pages::refused("The data of the 3DS Method cannot be read.");
+    let Some((id, url)) = parse(&form.data) else {
+        return pages::error("threeDSMethodData is invalid.");
     };
-    world.memory().methods.put(&id, ());
+    state.store().completed_methods.put(&id, ());
     let done = json!({"threeDSServerTransID": id}).to_string();
     let data = base64url::encode(done.as_bytes());
-    pages::posting(&url, &[("threeDSMethodData", &data)])
+    pages::auto_submit_form(&url, &[("threeDSMethodData", &data)])
 }
 
-/// For cards whose method never comes to its end.
-pub(super) async fn stay_silent(Form(form): Form<MethodForm>) -> Response {
-    match read(&form.data) {
-        Some(_) => pages::silent(),
-        None => pages::refused("The data of the 3DS Method cannot be read."),
+/// For cards whose 3DS Method never completes.
+pub(super) async fn never_complete(Form(form): Form<MethodForm>) -> Response {
+    match parse(&form.data) {
+        Some(_) => pages::method_without_notification(),
+        None => pages::error("threeDSMethodData is invalid."),
     }
 }
 
-/// The transaction and where its notification goes.
-fn read(data: &str) -> Option<(String, String)> {
-    let decoded = wire::object(&base64url::decode(data).ok()?)?;
+/// The transaction id and the notification URL.
+fn parse(data: &str) -> Option<(String, String)> {
+    let decoded = wire::parse_object(&base64url::decode(data).ok()?)?;
     let id = wire::text(&decoded, "threeDSServerTransID")?;
     let url = wire::text(&decoded, "threeDSMethodNotificationURL")?;
     let id: Uuid = id.parse().ok()?;
-    is_web_address(url).then(|| (id.to_string(), url.to_owned()))
+    is_http_url(url).then(|| (id.to_string(), url.to_owned()))
 }
 
-fn is_web_address(url: &str) -> bool {
+fn is_http_url(url: &str) -> bool {
     let uri = url.parse::<Uri>().ok();
     let scheme = uri.as_ref().and_then(Uri::scheme_str);
     matches!(scheme, Some("http" | "https"))

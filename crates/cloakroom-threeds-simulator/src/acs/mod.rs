@@ -1,4 +1,4 @@
-//! The access control server: the pages that a cardholder's browser is sent to.
+//! The ACS: the pages that the cardholder's browser loads.
 
 mod challenge;
 mod decoupled;
@@ -11,21 +11,21 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::post;
 
-use crate::world::World;
+use crate::state::SharedState;
 
 const FORM_BYTES_MAX: usize = 64 * 1024;
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the simulator is no part of the documented API"
+    reason = "the simulator is not part of the documented API"
 )]
-pub(crate) fn router(world: Arc<World>) -> Router {
+pub(crate) fn router(state: Arc<SharedState>) -> Router {
     Router::new()
-        .route("/acs/method", post(method::answer))
-        .route("/acs/method/silent", post(method::stay_silent))
+        .route("/acs/method", post(method::complete))
+        .route("/acs/method/silent", post(method::never_complete))
         .route("/acs/challenge", post(challenge::begin))
         .route("/acs/challenge/submit", post(challenge::submit))
         .route("/acs/decoupled/{acs_id}", post(decoupled::decide))
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
-        .with_state(world)
+        .with_state(state)
 }

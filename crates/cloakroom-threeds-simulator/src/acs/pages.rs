@@ -1,10 +1,10 @@
-//! The pages: plain, with nothing from elsewhere, and usable in the smallest challenge window.
+//! HTML pages without external resources, usable in the smallest challenge window.
 
 use axum::response::{IntoResponse as _, Response};
 use cloakroom_crypto::random_base58;
 use http::{StatusCode, header};
 
-use crate::behaviour::Page;
+use crate::behavior::Page;
 use crate::transaction::{Amount, Transaction};
 
 const STYLE: &str = "\
@@ -25,10 +25,10 @@ button.go{background:#0b5cad;border-color:#0b5cad;color:#fff;font-weight:600}\
 .wrong{border-left:4px solid #c62828;padding-left:8px}\
 .note{font-size:13px;opacity:.8;margin-top:10px}";
 
-/// Long enough that a page is really loaded, short enough that nobody waits.
+/// The delay lets the page load before it submits the form.
 const POST_SCRIPT: &str = "setTimeout(function(){document.forms[0].submit()},50)";
 
-/// Names of the currencies that examples use; others are shown by their number.
+/// Alphabetic codes of common currencies; others are shown by their numeric code.
 const CURRENCIES: [(&str, &str); 8] = [
     ("036", "AUD"),
     ("124", "CAD"),
@@ -40,12 +40,12 @@ const CURRENCIES: [(&str, &str); 8] = [
     ("986", "BRL"),
 ];
 
-/// Asks the cardholder; `left` says how many attempts there are after a wrong one.
+/// The challenge page; `left` is the number of remaining attempts after invalid input.
 pub(super) fn challenge(transaction: &Transaction, page: Page, left: Option<u8>) -> Response {
     let (title, help, field, action, button) = match page {
         Page::OutOfBand => (
             "Approve in your bank's app",
-            "Pretend that you have opened the app of your bank, and approve here.",
+            "This simulates the approval in your bank's app.",
             String::new(),
             "approve",
             "Approve",
@@ -59,7 +59,7 @@ pub(super) fn challenge(transaction: &Transaction, page: Page, left: Option<u8>)
         ),
         _ => (
             "Enter the code",
-            "The code that would have been sent to your phone is 1234.",
+            "The simulated one-time code is 1234.",
             input("One-time code", "text", "one-time-code"),
             "submit",
             "Continue",
@@ -67,10 +67,10 @@ pub(super) fn challenge(transaction: &Transaction, page: Page, left: Option<u8>)
     };
     let wrong = left.map_or_else(String::new, |left| {
         let tries = if left == 1 { "try" } else { "tries" };
-        format!("<p class=\"wrong\" role=\"alert\">That is not right. {left} {tries} left.</p>")
+        format!("<p class=\"wrong\" role=\"alert\">Incorrect. {left} {tries} left.</p>")
     });
-    let trust = match transaction.wants_trust {
-        true => "<p>You also agree that this merchant is trusted from now on.</p>",
+    let trust = match transaction.requests_trust_listing {
+        true => "<p>By continuing, you add this merchant to your trusted list.</p>",
         false => "",
     };
     let body = format!(
@@ -98,7 +98,7 @@ fn purchase(transaction: &Transaction) -> String {
         .amount
         .as_ref()
         .map_or_else(String::new, |amount| {
-            format!("<dt>Amount</dt><dd>{}</dd>", escape(&shown(amount)))
+            format!("<dt>Amount</dt><dd>{}</dd>", escape(&format_amount(amount)))
         });
     format!(
         "<dl><dt>Merchant</dt><dd>{}</dd>{amount}<dt>Card</dt><dd>•••• {}</dd></dl>",
@@ -108,7 +108,7 @@ fn purchase(transaction: &Transaction) -> String {
 }
 
 /// `12.34 EUR` for 1234 cents.
-fn shown(amount: &Amount) -> String {
+fn format_amount(amount: &Amount) -> String {
     let width = amount.exponent + 1;
     let digits = format!("{:0>width$}", amount.minor_units);
     let (whole, part) = digits.split_at(digits.len() - amount.exponent);
@@ -118,8 +118,8 @@ fn shown(amount: &Amount) -> String {
     format!("{whole}{point}{part} {currency}")
 }
 
-/// Posts a form to another address without being asked to.
-pub(super) fn posting(url: &str, fields: &[(&str, &str)]) -> Response {
+/// A page that submits a form on load.
+pub(super) fn auto_submit_form(url: &str, fields: &[(&str, &str)]) -> Response {
     let inputs: String = fields
         .iter()
         .map(|(name, value)| {
@@ -131,36 +131,36 @@ pub(super) fn posting(url: &str, fields: &[(&str, &str)]) -> Response {
         })
         .collect();
     let body = format!(
-        "<p>One moment, please.</p><form method=\"post\" action=\"{}\">{inputs}\
+        "<p>Please wait...</p><form method=\"post\" action=\"{}\">{inputs}\
          <noscript><button class=\"go\">Continue</button></noscript></form>",
         escape(url)
     );
-    html(StatusCode::OK, "One moment", &body, Some(POST_SCRIPT))
+    html(StatusCode::OK, "Please wait", &body, Some(POST_SCRIPT))
 }
 
-/// The page of a 3DS Method that never tells that it is done.
-pub(super) fn silent() -> Response {
+/// The page of a 3DS Method that never notifies the 3DS Server.
+pub(super) fn method_without_notification() -> Response {
     html(
         StatusCode::OK,
-        "Nothing happens here",
-        "<p>Nothing happens here.</p>",
+        "3DS Method",
+        "<p>This 3DS Method never completes.</p>",
         None,
     )
 }
 
-/// The end of a challenge that never goes back to the merchant.
-pub(super) fn ended() -> Response {
-    let body = "<h1>That was it</h1><p>The merchant is told the result, but this page does not \
-                go back: that is what this card is for.</p>";
-    html(StatusCode::OK, "That was it", body, None)
+/// The last page of a challenge that never posts a CRes.
+pub(super) fn challenge_completed() -> Response {
+    let body = "<h1>Challenge completed</h1><p>The 3DS Server receives the result. This test card \
+                does not return to the merchant.</p>";
+    html(StatusCode::OK, "Challenge completed", body, None)
 }
 
-pub(super) fn refused(why: &str) -> Response {
+pub(super) fn error(reason: &str) -> Response {
     let body = format!(
-        "<h1>This does not work</h1><p role=\"alert\">{}</p>",
-        escape(why)
+        "<h1>Invalid request</h1><p role=\"alert\">{}</p>",
+        escape(reason)
     );
-    html(StatusCode::BAD_REQUEST, "This does not work", &body, None)
+    html(StatusCode::BAD_REQUEST, "Invalid request", &body, None)
 }
 
 fn html(status: StatusCode, title: &str, body: &str, script: Option<&str>) -> Response {
@@ -188,7 +188,7 @@ fn html(status: StatusCode, title: &str, body: &str, script: Option<&str>) -> Re
     (status, headers, page).into_response()
 }
 
-/// Text that means nothing to HTML.
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_shown_as_people_write_them() {
+    fn amounts_are_formatted_with_decimals_and_currency() {
         let cases = [
             ("1234", "978", 2, "12.34 EUR"),
             ("5", "840", 2, "0.05 USD"),
@@ -222,12 +222,12 @@ mod tests {
                 currency: currency.to_owned(),
                 exponent,
             };
-            assert_eq!(shown(&amount), expected);
+            assert_eq!(format_amount(&amount), expected);
         }
     }
 
     #[test]
-    fn what_a_merchant_is_called_is_no_markup() {
+    fn merchant_names_are_escaped() {
         assert_eq!(
             escape("<b>\"A\" & 'B'"),
             "&lt;b&gt;&quot;A&quot; &amp; &#39;B&#39;"

@@ -1,21 +1,21 @@
-//! What the directory server checks beyond the schema: the things that a network knows.
+//! Checks of the DS beyond the schema: enrollment, card range and 3DS Method.
 
 use cloakroom_emv3ds::Fault;
 use http::Uri;
 
 use crate::ranges::{Method, Ranges};
 use crate::transaction::Channel;
-use crate::wire::{Fields, refusal, text};
+use crate::wire::{Fields, protocol_fault, text};
 
 const REQUESTOR_ID_MAX: usize = 35;
 const REQUESTOR_NAME_MAX: usize = 40;
-/// Merchants whose id begins so are not enrolled.
+/// Merchant ids with this prefix are not enrolled.
 const UNKNOWN_MERCHANT: &str = "unknown";
 const ACQUIRER_BIN_MAX: usize = 11;
 const DECOUPLED_MINUTES_MAX: u32 = 10_080;
 
-/// What a request without a cardholder at hand cannot have.
-const CUSTOMER_ONLY: [&str; 14] = [
+/// Fields of the app and browser channels, invalid in a 3RI request.
+const APP_AND_BROWSER_ONLY: [&str; 14] = [
     "browserAcceptHeader",
     "browserIP",
     "browserLanguage",
@@ -32,46 +32,46 @@ const CUSTOMER_ONLY: [&str; 14] = [
     "deviceRenderOptions",
 ];
 
-pub(super) fn check(fields: &Fields, ranges: &Ranges, was_answered: bool) -> Result<(), Fault> {
-    let wrong = wrong_fields(fields);
-    if !wrong.is_empty() {
-        return Err(refusal("203", wrong.join(",")));
+pub(super) fn check(fields: &Fields, ranges: &Ranges, has_ares: bool) -> Result<(), Fault> {
+    let invalid = invalid_fields(fields);
+    if !invalid.is_empty() {
+        return Err(protocol_fault("203", invalid.join(",")));
     }
-    if was_answered {
-        return Err(refusal("305", "threeDSServerTransID"));
+    if has_ares {
+        return Err(protocol_fault("305", "threeDSServerTransID"));
     }
     let merchant = text(fields, "acquirerMerchantID").unwrap_or_default();
     if merchant.starts_with(UNKNOWN_MERCHANT) {
-        return Err(refusal("303", "acquirerMerchantID"));
+        return Err(protocol_fault("303", "acquirerMerchantID"));
     }
     let number = text(fields, "acctNumber").unwrap_or_default();
     let range = ranges
         .find(number)
-        .ok_or_else(|| refusal("305", "acctNumber"))?;
+        .ok_or_else(|| protocol_fault("305", "acctNumber"))?;
     let version = text(fields, "messageVersion").unwrap_or_default();
     if !range.supports(version) {
-        return Err(refusal("102", "messageVersion"));
+        return Err(protocol_fault("102", "messageVersion"));
     }
     check_method(fields, range.method)
 }
 
-/// U says that there is no 3DS Method, and only then may it be said.
+/// `threeDSCompInd` must be U if and only if the range has no 3DS Method.
 fn check_method(fields: &Fields, method: Method) -> Result<(), Fault> {
     if Channel::of(fields) != Channel::Browser {
         return Ok(());
     }
-    let says_absent = text(fields, "threeDSCompInd") == Some("U");
-    match says_absent == (method == Method::Absent) {
+    let is_unavailable = text(fields, "threeDSCompInd") == Some("U");
+    match is_unavailable == (method == Method::Absent) {
         true => Ok(()),
-        false => Err(refusal("203", "threeDSCompInd")),
+        false => Err(protocol_fault("203", "threeDSCompInd")),
     }
 }
 
-fn wrong_fields(fields: &Fields) -> Vec<&'static str> {
-    let mut wrong = Vec::new();
+fn invalid_fields(fields: &Fields) -> Vec<&'static str> {
+    let mut invalid = Vec::new();
     let mut require = |name, holds: &dyn Fn(&str) -> bool| {
         if text(fields, name).is_some_and(|value| !holds(value)) {
-            wrong.push(name);
+            invalid.push(name);
         }
     };
     require("threeDSRequestorID", &|id| id.len() <= REQUESTOR_ID_MAX);
@@ -90,34 +90,34 @@ fn wrong_fields(fields: &Fields) -> Vec<&'static str> {
         let value = minutes.parse().unwrap_or(0);
         minutes.len() == 5 && (1..=DECOUPLED_MINUTES_MAX).contains(&value)
     });
-    if Channel::of(fields) == Channel::Merchant {
-        wrong.extend(wrong_without_customer(fields));
+    if Channel::of(fields) == Channel::ThreeRi {
+        invalid.extend(invalid_three_ri_fields(fields));
     }
-    wrong
+    invalid
 }
 
-fn wrong_without_customer(fields: &Fields) -> Vec<&'static str> {
-    let mut wrong = Vec::from(CUSTOMER_ONLY);
-    wrong.retain(|name| fields.contains_key(*name));
+fn invalid_three_ri_fields(fields: &Fields) -> Vec<&'static str> {
+    let mut invalid = Vec::from(APP_AND_BROWSER_ONLY);
+    invalid.retain(|name| fields.contains_key(*name));
     let version = text(fields, "messageVersion");
     if version == Some("2.1.0") && text(fields, "messageCategory") == Some("01") {
-        wrong.push("messageCategory");
+        invalid.push("messageCategory");
     }
-    wrong
+    invalid
 }
 
 fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Results carry proofs, so they go to `https` only; a laptop's browser may be sent to `http`.
-fn is_absolute(url: &str, only_https: bool) -> bool {
+/// Results contain authentication values and require `https`; local browser URLs may use `http`.
+fn is_absolute(url: &str, https_only: bool) -> bool {
     let Ok(uri) = url.parse::<Uri>() else {
         return false;
     };
     let scheme = match uri.scheme_str() {
         Some("https") => true,
-        Some("http") => !only_https,
+        Some("http") => !https_only,
         _ => false,
     };
     scheme && uri.host().is_some_and(|host| !host.is_empty())
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_network_knows_is_checked() {
+    fn the_ds_checks_enrollment_ranges_and_urls() {
         let cases = [
             (json!({}), None),
             (

@@ -1,6 +1,6 @@
-//! The directory server: takes PReq and AReq over mutual TLS, checks them, and answers.
+//! The DS: validates PReq and AReq, received over mutual TLS, and responds.
 
-mod answer;
+mod ares;
 mod checks;
 
 use std::sync::Arc;
@@ -16,194 +16,195 @@ use http::{StatusCode, header};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::ranges::{Download, Wire};
+use crate::fault_injection::{Effect, close_connection};
+use crate::ranges::{Download, RangeEncoder};
+use crate::state::{ReceivedAreq, SharedState};
 use crate::transaction::{last_four, new_id};
-use crate::trouble::{Effect, hang_up};
-use crate::wire::{self, Fields, put, refusal, text};
-use crate::world::{Seen, World};
-use crate::{behaviour, networks};
+use crate::wire::{self, Fields, protocol_fault, put, text};
+use crate::{behavior, networks};
 
 const BODY_BYTES_MAX: usize = 128 * 1024;
-/// Longer than a 3DS Server waits for an ARes.
-const SILENCE: Duration = Duration::from_secs(20);
+/// Longer than a 3DS Server's ARes timeout.
+const NO_RESPONSE_DELAY: Duration = Duration::from_secs(20);
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the simulator is no part of the documented API"
+    reason = "the simulator is not part of the documented API"
 )]
-pub(crate) fn router(world: Arc<World>) -> Router {
+pub(crate) fn router(state: Arc<SharedState>) -> Router {
     Router::new()
         .route("/ds/{network}", post(receive))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .with_state(world)
+        .with_state(state)
 }
 
 async fn receive(
-    State(world): State<Arc<World>>,
+    State(state): State<Arc<SharedState>>,
     Path(network): Path<String>,
     body: Bytes,
 ) -> Response {
-    let Some(network) = networks::known(&network) else {
+    let Some(network) = networks::find(&network) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let fields = wire::object(&body);
+    let fields = wire::parse_object(&body);
     let kind = fields
         .as_ref()
         .and_then(|fields| text(fields, "messageType"));
     let kind = kind
         .filter(|kind| ["PReq", "AReq", "Erro"].contains(kind))
         .unwrap_or("unknown");
-    world.count_received(kind);
-    let trouble = world.troubles().take(kind, network);
-    let trouble = match trouble {
-        Some(trouble) => match trouble.happen().await {
+    state.count_received(kind);
+    let injected = state.injected_faults().take(kind, network);
+    let injected = match injected {
+        Some(injected) => match injected.apply().await {
             Effect::Response(response) => return response,
-            Effect::Erro(code) => Some(refusal(&code, "as it was asked for")),
+            Effect::Erro(code) => Some(protocol_fault(&code, "requested by fault injection")),
         },
         None => None,
     };
     let expected = [MessageKind::PReq, MessageKind::AReq];
-    let answered = match (
-        trouble,
+    let reply = match (
+        injected,
         cloakroom_emv3ds::read(&body, &expected, &Version::ALL),
     ) {
-        (Some(fault), _) | (None, Err(fault)) => Reply::Refused(fault),
-        // An Erro ends an exchange: there is nothing to say to it.
+        (Some(fault), _) | (None, Err(fault)) => Reply::Erro(fault),
+        // An Erro has no response.
         (None, Ok(Message::Erro(_))) => return StatusCode::OK.into_response(),
-        (None, Ok(Message::PReq(_))) => prepare(&world, network, fields.as_ref()),
-        (None, Ok(_)) => return authenticate(&world, network, fields.unwrap_or_default()).await,
+        (None, Ok(Message::PReq(_))) => handle_preq(&state, network, fields.as_ref()),
+        (None, Ok(_)) => return handle_areq(&state, network, fields.unwrap_or_default()).await,
     };
-    respond(&world, answered, fields.as_ref())
+    respond(&state, reply, fields.as_ref())
 }
 
-/// How a request is answered.
+/// The response to a request.
 pub(crate) enum Reply {
     Message(MessageKind, Fields),
-    Refused(Fault),
-    /// Nothing, and no connection either.
-    Silence,
+    Erro(Fault),
+    /// Closes the connection without a response.
+    NoResponse,
 }
 
-/// The whole life of an AReq. It is remembered before it is checked: tests ask what arrived.
-async fn authenticate(world: &Arc<World>, network: &'static str, fields: Fields) -> Response {
-    let reply = authenticated(world, network, &fields).await;
-    if matches!(reply, Reply::Silence) {
-        sleep(SILENCE).await;
-        return hang_up();
+/// Handles an AReq of the DS endpoint.
+async fn handle_areq(state: &Arc<SharedState>, network: &'static str, fields: Fields) -> Response {
+    let reply = process_areq(state, network, &fields).await;
+    if matches!(reply, Reply::NoResponse) {
+        sleep(NO_RESPONSE_DELAY).await;
+        return close_connection();
     }
-    respond(world, reply, Some(&fields))
+    respond(state, reply, Some(&fields))
 }
 
-/// Checks and answers an AReq, also one that came through a vendor's interface.
-pub(crate) async fn authenticated(
-    world: &Arc<World>,
+/// Validates an AReq and builds the reply, for the DS and for the vendor interface. Records it before
+/// validation, so that tests can inspect invalid requests.
+pub(crate) async fn process_areq(
+    state: &Arc<SharedState>,
     network: &'static str,
     fields: &Fields,
 ) -> Reply {
     let id = text(fields, "threeDSServerTransID").unwrap_or_default();
-    let was_answered = remember(world, network, id, fields);
-    let extra = behaviour::extra(text(fields, "purchaseAmount"));
-    sleep(extra.delay).await;
+    let has_ares = record_areq(state, network, id, fields);
+    let effects = behavior::amount_effects(text(fields, "purchaseAmount"));
+    sleep(effects.delay).await;
     let checked = {
-        let ranges = world.ranges();
+        let ranges = state.ranges();
         match ranges.get(network) {
-            Some(ranges) => checks::check(fields, ranges, was_answered),
-            None => Err(refusal("403", "no ranges")),
+            Some(ranges) => checks::check(fields, ranges, has_ares),
+            None => Err(protocol_fault("403", "no ranges")),
         }
     };
     if let Err(fault) = checked {
-        return Reply::Refused(fault);
+        return Reply::Erro(fault);
     }
-    if let Some(code) = extra.erro {
-        return Reply::Refused(refusal(code, "as the amount asks for"));
+    if let Some(code) = effects.erro {
+        return Reply::Erro(protocol_fault(code, "requested by the amount"));
     }
-    answer::answer(world, network, fields, extra)
+    ares::respond(state, network, fields, effects)
 }
 
-/// Whether the transaction got an ARes before.
-fn remember(world: &World, network: &'static str, id: &str, fields: &Fields) -> bool {
-    let mut request = fields.clone();
+/// Records an AReq, unless its transaction already has an ARes. Returns whether it has.
+fn record_areq(state: &SharedState, network: &'static str, id: &str, fields: &Fields) -> bool {
+    let mut areq = fields.clone();
     let number = text(fields, "acctNumber").unwrap_or_default();
-    put(&mut request, "acctNumber", last_four(number));
-    let mut memory = world.memory();
-    let was_answered = memory
+    put(&mut areq, "acctNumber", last_four(number));
+    let mut store = state.store();
+    let has_ares = store
         .requests
         .get(id)
-        .is_some_and(|seen| seen.transaction.is_some());
-    if !was_answered {
-        let seen = Seen {
+        .is_some_and(|received| received.transaction.is_some());
+    if !has_ares {
+        let received = ReceivedAreq {
             network,
-            request,
-            answer: None,
+            areq,
+            ares: None,
             transaction: None,
         };
-        memory.requests.put(id, seen);
+        store.requests.put(id, received);
     }
-    was_answered
+    has_ares
 }
 
-/// The ranges that the 3DS Server does not know yet.
-fn prepare(world: &World, network: &str, fields: Option<&Fields>) -> Reply {
+/// Builds the PRes with all ranges, or with the changes since `serialNum`.
+fn handle_preq(state: &SharedState, network: &str, fields: Option<&Fields>) -> Reply {
     let get = |name| fields.and_then(|fields| text(fields, name));
     let version = get("messageVersion").unwrap_or_default();
-    let wire = Wire {
+    let encoder = RangeEncoder {
         version,
-        acs_url: &world.acs_url,
+        acs_url: &state.acs_url,
     };
-    let ranges = world.ranges();
+    let ranges = state.ranges();
     let Some(ranges) = ranges.get(network) else {
-        return Reply::Refused(refusal("403", "no ranges"));
+        return Reply::Erro(protocol_fault("403", "no ranges"));
     };
-    let (serial, elements) = match ranges.download(get("serialNum"), &wire) {
-        Download::UnknownSerial => return Reply::Refused(refusal("307", "serialNum")),
+    let (serial, elements) = match ranges.download(get("serialNum"), &encoder) {
+        Download::UnknownSerial => return Reply::Erro(protocol_fault("307", "serialNum")),
         Download::Elements { serial, elements } => (serial, elements),
     };
-    let mut answer = Fields::new();
-    put(&mut answer, "messageType", "PRes");
-    put(&mut answer, "messageVersion", version);
+    let mut pres = Fields::new();
+    put(&mut pres, "messageType", "PRes");
+    put(&mut pres, "messageVersion", version);
     put(
-        &mut answer,
+        &mut pres,
         "threeDSServerTransID",
         get("threeDSServerTransID").unwrap_or_default(),
     );
-    put(&mut answer, "dsTransID", new_id());
+    put(&mut pres, "dsTransID", new_id());
     if version == "2.3.1" {
         put(
-            &mut answer,
+            &mut pres,
             "dsProtocolVersions",
             json!(["2.1.0", "2.2.0", "2.3.1"]),
         );
     } else {
-        put(&mut answer, "dsStartProtocolVersion", "2.1.0");
-        put(&mut answer, "dsEndProtocolVersion", "2.3.1");
+        put(&mut pres, "dsStartProtocolVersion", "2.1.0");
+        put(&mut pres, "dsEndProtocolVersion", "2.3.1");
     }
-    put(&mut answer, "serialNum", serial);
+    put(&mut pres, "serialNum", serial);
     if !elements.is_empty() {
-        put(&mut answer, "cardRangeData", elements);
+        put(&mut pres, "cardRangeData", elements);
     }
-    Reply::Message(MessageKind::PRes, answer)
+    Reply::Message(MessageKind::PRes, pres)
 }
 
-fn respond(world: &World, reply: Reply, request: Option<&Fields>) -> Response {
-    let (kind, body) = body(reply, request);
-    world.count_sent(kind);
+fn respond(state: &SharedState, reply: Reply, request: Option<&Fields>) -> Response {
+    let (kind, body) = serialize_reply(reply, request);
+    state.count_sent(kind);
     let header = [(header::CONTENT_TYPE, "application/json; charset=utf-8")];
     (header, body).into_response()
 }
 
-/// The text of an answer, and which kind of message it is.
-pub(crate) fn body(reply: Reply, request: Option<&Fields>) -> (&'static str, String) {
+/// The type and JSON text of a reply.
+pub(crate) fn serialize_reply(reply: Reply, request: Option<&Fields>) -> (&'static str, String) {
     let fault = match reply {
-        Reply::Message(kind, fields) => match wire::checked(kind, &fields) {
+        Reply::Message(kind, fields) => match wire::serialize(kind, &fields) {
             Ok(text) => return (kind.as_str(), text),
             Err(fault) => {
-                let detail = format!("the simulator's answer is wrong: {fault}");
-                refusal("404", detail)
+                let detail = format!("the simulator built an invalid message: {fault}");
+                protocol_fault("404", detail)
             }
         },
-        Reply::Refused(fault) => fault,
-        Reply::Silence => refusal("402", "nothing came in time"),
+        Reply::Erro(fault) => fault,
+        Reply::NoResponse => protocol_fault("402", "no response in time"),
     };
-    let erro = wire::erro(fault, Component::D, request);
+    let erro = wire::erro_fields(fault, Component::D, request);
     ("Erro", Value::Object(erro).to_string())
 }

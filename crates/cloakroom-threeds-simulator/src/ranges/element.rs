@@ -1,4 +1,4 @@
-//! How a range is written into a PRes; each protocol version has its own shape.
+//! Encodes ranges for a PRes in each protocol version.
 
 use serde_json::{Value, json};
 
@@ -6,18 +6,18 @@ use super::{Action, Method, Range};
 use crate::wire::{Fields, put, put_some};
 
 const VERSIONS: [&str; 3] = ["2.1.0", "2.2.0", "2.3.1"];
-const FORGOTTEN: &str = "2.0.0";
-/// Authentication, attempts, decoupled authentication and trust lists are all available.
+const UNSUPPORTED_VERSION: &str = "2.0.0";
+/// Authentication, attempts, decoupled authentication and trust lists are supported.
 const ACS_INFORMATION: [&str; 4] = ["01", "02", "03", "04"];
 
-/// Where the ranges are sent: in which version, and where the pages of the 3DS Method are.
-pub(crate) struct Wire<'a> {
+/// Encodes ranges in a protocol version, with 3DS Method URLs at `acs_url`.
+pub(crate) struct RangeEncoder<'a> {
     pub(crate) version: &'a str,
     pub(crate) acs_url: &'a str,
 }
 
-impl Wire<'_> {
-    /// Mostly one element. Version 2.1.0 has no way to modify: there it takes two.
+impl RangeEncoder<'_> {
+    /// The elements for a change. 2.1.0 has no modify action, so it uses delete and add.
     pub(super) fn elements(&self, action: Action, range: &Range) -> Vec<Value> {
         match (action, self.version) {
             (Action::Modify, "2.1.0") => vec![self.element("D", range), self.element("A", range)],
@@ -27,8 +27,8 @@ impl Wire<'_> {
         }
     }
 
-    /// What the range can do, in the names that a message gives to it.
-    pub(crate) fn describe(&self, range: &Range) -> Fields {
+    /// The ACS capabilities of a range as message fields.
+    pub(crate) fn capabilities(&self, range: &Range) -> Fields {
         let mut fields = Fields::new();
         put(
             &mut fields,
@@ -56,20 +56,20 @@ impl Wire<'_> {
                 "acsProtocolVersions": self.versions(range),
             });
         }
-        let mut element = self.describe(range);
+        let mut element = self.capabilities(range);
         put(&mut element, "startRange", first);
         put(&mut element, "endRange", last);
         put(&mut element, "actionInd", action);
         Value::Object(element)
     }
 
-    /// Version 2.3.1 lists versions instead of telling the first and the last. It cannot say that
-    /// the last comes before the first: such a range has a version that nobody speaks.
+    /// 2.3.1 lists the versions instead of the first and last. It cannot express an inverted range,
+    /// which is encoded as an unsupported version.
     fn versions(&self, range: &Range) -> Vec<Value> {
         let mut versions = Vec::from(VERSIONS);
         versions.retain(|version| range.supports(version));
         if versions.is_empty() {
-            versions.push(FORGOTTEN);
+            versions.push(UNSUPPORTED_VERSION);
         }
         versions
             .iter()
@@ -85,7 +85,7 @@ impl Wire<'_> {
 
     fn method_url(&self, method: Method) -> Option<String> {
         match method {
-            Method::Answers => Some(format!("{}/acs/method", self.acs_url)),
+            Method::Completes => Some(format!("{}/acs/method", self.acs_url)),
             Method::Silent => Some(format!("{}/acs/method/silent", self.acs_url)),
             Method::Absent => None,
         }

@@ -1,7 +1,7 @@
-//! The card ranges of one directory server, and how they changed since a 3DS Server last asked.
+//! The card ranges of one DS, and their changes by serial number.
 
 mod element;
-mod plan;
+mod initial;
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,14 +9,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 use serde_json::Value;
 
-pub(crate) use element::Wire;
+pub(crate) use element::RangeEncoder;
 
-/// A 3DS Server that is further behind has to ask for everything.
+/// Changes to retain; a 3DS Server with an older serial number must download all ranges.
 const CHANGES_MAX: usize = 200;
-/// Numbers are compared as though all had this many digits.
+/// Numbers are padded to this many digits for comparison.
 const DIGITS: usize = 19;
 
-/// Numbers with one issuer, who supports some versions and may have a 3DS Method.
+/// Card numbers with the same ACS versions and 3DS Method.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Range {
     first: u64,
@@ -29,9 +29,10 @@ pub(crate) struct Range {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Method {
-    Answers,
+    #[serde(rename = "answers")]
+    Completes,
     Absent,
-    /// The page is there and never tells that it is done.
+    /// The page loads and never notifies the 3DS Server.
     Silent,
 }
 
@@ -50,16 +51,18 @@ struct Change {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
-    #[error("first and last number must have 13 to 19 digits, the same count, and be in order")]
+pub(crate) enum RangeError {
+    #[error(
+        "the first and last number must have the same length of 13 to 19 digits and be in ascending order"
+    )]
     Numbers,
-    #[error("the range overlaps one that is there")]
+    #[error("the range overlaps an existing range")]
     Overlap,
-    #[error("there is no such range")]
+    #[error("the range does not exist")]
     Unknown,
 }
 
-/// What a directory server answers to a PReq.
+/// The response to a PReq.
 pub(crate) enum Download {
     Elements {
         serial: String,
@@ -70,26 +73,26 @@ pub(crate) enum Download {
 
 pub(crate) struct Ranges {
     current: Vec<Range>,
-    /// Serial numbers of one run continue nowhere in the next, whose addresses differ.
+    /// Prefix of serial numbers, unique per run, because URLs differ between runs.
     epoch: u64,
     serial: u64,
     changes: VecDeque<(u64, Vec<Change>)>,
 }
 
 impl Range {
-    pub(crate) fn new(first: &str, last: &str) -> Result<Self, Refusal> {
-        let sound = |text: &str| {
+    pub(crate) fn new(first: &str, last: &str) -> Result<Self, RangeError> {
+        let is_valid = |text: &str| {
             (13..=DIGITS).contains(&text.len()) && text.bytes().all(|digit| digit.is_ascii_digit())
         };
-        if !sound(first) || !sound(last) || first.len() != last.len() || first > last {
-            return Err(Refusal::Numbers);
+        if !is_valid(first) || !is_valid(last) || first.len() != last.len() || first > last {
+            return Err(RangeError::Numbers);
         }
         Ok(Self {
-            first: padded(first, '0').ok_or(Refusal::Numbers)?,
-            last: padded(last, '9').ok_or(Refusal::Numbers)?,
+            first: padded(first, '0').ok_or(RangeError::Numbers)?,
+            last: padded(last, '9').ok_or(RangeError::Numbers)?,
             acs_start: "2.1.0".to_owned(),
             acs_end: "2.3.1".to_owned(),
-            method: Method::Answers,
+            method: Method::Completes,
         })
     }
 
@@ -101,7 +104,7 @@ impl Range {
         (self.first, self.last) == (other.first, other.last)
     }
 
-    /// First and last number without the digits that every number of the range may have.
+    /// First and last number without trailing digits that are 0 and 9.
     fn numbers(&self) -> (String, String) {
         let mut first = format!("{:0>DIGITS$}", self.first);
         let mut last = format!("{:0>DIGITS$}", self.last);
@@ -123,7 +126,7 @@ impl Ranges {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_millis());
         Self {
-            current: plan::of(network),
+            current: initial::ranges(network),
             epoch: u64::try_from(epoch).unwrap_or(0),
             serial: 1,
             changes: VecDeque::new(),
@@ -144,18 +147,18 @@ impl Ranges {
         self.current.get(at).filter(|range| range.first <= value)
     }
 
-    /// Everything, or what changed since `serial`.
-    pub(crate) fn download(&self, serial: Option<&str>, wire: &Wire<'_>) -> Download {
+    /// All ranges, or the changes since `serial`.
+    pub(crate) fn download(&self, serial: Option<&str>, encoder: &RangeEncoder<'_>) -> Download {
         let elements = match serial {
             None => self
                 .current
                 .iter()
-                .flat_map(|range| wire.elements(Action::Add, range))
+                .flat_map(|range| encoder.elements(Action::Add, range))
                 .collect(),
             Some(serial) => match self.changes_since(serial) {
                 None => return Download::UnknownSerial,
                 Some(changes) => changes
-                    .flat_map(|change| wire.elements(change.action, &change.range))
+                    .flat_map(|change| encoder.elements(change.action, &change.range))
                     .collect(),
             },
         };
@@ -166,22 +169,22 @@ impl Ranges {
     }
 
     fn changes_since(&self, serial: &str) -> Option<impl Iterator<Item = &Change>> {
-        let seen: u64 = serial.strip_prefix(&self.epoch.to_string())?.parse().ok()?;
+        let since: u64 = serial.strip_prefix(&self.epoch.to_string())?.parse().ok()?;
         let oldest = self.serial - u64::try_from(self.changes.len()).unwrap_or(self.serial);
-        if seen < oldest || seen > self.serial {
+        if since < oldest || since > self.serial {
             return None;
         }
-        let newer = self.changes.iter().filter(move |(at, _)| *at > seen);
+        let newer = self.changes.iter().filter(move |(at, _)| *at > since);
         Some(newer.flat_map(|(_, changes)| changes))
     }
 
-    /// Changes one range and moves the serial number on.
-    pub(crate) fn change(&mut self, action: Action, range: Range) -> Result<(), Refusal> {
+    /// Changes a range and increments the serial number.
+    pub(crate) fn change(&mut self, action: Action, range: Range) -> Result<(), RangeError> {
         let same = self.current.iter().position(|known| known.is_same(&range));
         match (action, same) {
             (Action::Add, _) => {
                 if self.current.iter().any(|known| known.overlaps(&range)) {
-                    return Err(Refusal::Overlap);
+                    return Err(RangeError::Overlap);
                 }
                 self.current.push(range.clone());
                 self.current.sort_by_key(|known| known.first);
@@ -194,24 +197,24 @@ impl Ranges {
                     known.clone_from(&range);
                 }
             }
-            (_, None) => return Err(Refusal::Unknown),
+            (_, None) => return Err(RangeError::Unknown),
         }
         self.announce(vec![Change { action, range }]);
         Ok(())
     }
 
-    /// Announces a change that is impossible, for a 3DS Server to find out.
-    pub(crate) fn pretend(&mut self, action: Action, range: Range) {
+    /// Announces an invalid change without applying it.
+    pub(crate) fn announce_invalid(&mut self, action: Action, range: Range) {
         self.announce(vec![Change { action, range }]);
     }
 
-    /// A new serial number without any change.
+    /// Increments the serial number without a change.
     pub(crate) fn bump(&mut self) {
         self.announce(Vec::new());
     }
 
-    /// No serial number from before is known any more.
-    pub(crate) fn forget(&mut self) {
+    /// Makes all earlier serial numbers invalid.
+    pub(crate) fn invalidate_serials(&mut self) {
         self.changes.clear();
         self.serial += 1;
     }

@@ -1,10 +1,10 @@
-//! Ranges cover what they are to cover, never overlap, and tell what changed.
+//! Ranges cover the test cards, do not overlap, and report changes.
 
 use super::*;
 use crate::cards::test_cards;
 use crate::networks::NETWORKS;
 
-const WIRE: Wire<'static> = Wire {
+const ENCODER: RangeEncoder<'static> = RangeEncoder {
     version: "2.2.0",
     acs_url: "https://127.0.0.1:1",
 };
@@ -17,7 +17,7 @@ fn elements(download: Download) -> (String, Vec<Value>) {
 }
 
 #[test]
-fn each_test_card_is_known_to_its_networks_and_to_no_other() {
+fn each_test_card_is_in_the_ranges_of_its_networks_only() {
     for network in NETWORKS {
         let ranges = Ranges::of(network);
         for card in test_cards() {
@@ -30,7 +30,7 @@ fn each_test_card_is_known_to_its_networks_and_to_no_other() {
 }
 
 #[test]
-fn ranges_are_sorted_and_apart() {
+fn ranges_are_sorted_and_do_not_overlap() {
     for network in NETWORKS {
         let ranges = Ranges::of(network);
         assert!(!ranges.current.is_empty());
@@ -41,7 +41,7 @@ fn ranges_are_sorted_and_apart() {
 }
 
 #[test]
-fn the_digits_of_a_number_choose_version_and_method() {
+fn digits_select_version_and_method() {
     let ranges = Ranges::of("visa");
     let of = |tail: &str| ranges.find(&format!("900010000004{tail}")).unwrap().clone();
     assert_eq!(of("1000").acs_end, "2.1.0");
@@ -49,13 +49,13 @@ fn the_digits_of_a_number_choose_version_and_method() {
     assert_eq!(of("3000").acs_start, "2.3.1");
     assert_eq!(of("0199").method, Method::Absent);
     assert_eq!(of("0200").method, Method::Silent);
-    assert_eq!(of("0000").method, Method::Answers);
+    assert_eq!(of("0000").method, Method::Completes);
     let inverted = ranges.find("4200000000000013").unwrap();
     assert!(inverted.acs_end < inverted.acs_start);
 }
 
 #[test]
-fn a_range_is_written_with_as_few_digits_as_it_needs() {
+fn a_range_is_encoded_with_as_few_digits_as_possible() {
     let (first, last) = Range::new("4111111111111111", "4111111111111111")
         .unwrap()
         .numbers();
@@ -73,19 +73,23 @@ fn a_range_is_written_with_as_few_digits_as_it_needs() {
 }
 
 #[test]
-fn changes_are_told_once_and_old_serials_end() {
+fn changes_are_reported_by_serial_number() {
     let mut ranges = Ranges::of("visa");
-    let (serial, all) = elements(ranges.download(None, &WIRE));
+    let (serial, all) = elements(ranges.download(None, &ENCODER));
     assert!(all.len() > 150);
-    assert!(elements(ranges.download(Some(&serial), &WIRE)).1.is_empty());
+    assert!(
+        elements(ranges.download(Some(&serial), &ENCODER))
+            .1
+            .is_empty()
+    );
 
     let added = Range::new("4100000000000003", "4100000000000003").unwrap();
     ranges.change(Action::Add, added.clone()).unwrap();
     assert!(matches!(
         ranges.change(Action::Add, added.clone()),
-        Err(Refusal::Overlap)
+        Err(RangeError::Overlap)
     ));
-    let (next, changes) = elements(ranges.download(Some(&serial), &WIRE));
+    let (next, changes) = elements(ranges.download(Some(&serial), &ENCODER));
     assert_ne!(next, serial);
     assert_eq!(changes.len(), 1);
     assert_eq!(changes[0]["actionInd"], "A");
@@ -96,36 +100,39 @@ fn changes_are_told_once_and_old_serials_end() {
         ..added.clone()
     };
     ranges.change(Action::Modify, modified).unwrap();
-    let older = Wire {
+    let older = RangeEncoder {
         version: "2.1.0",
-        ..WIRE
+        ..ENCODER
     };
-    let actions = |wire: &Wire<'_>| -> Vec<Value> {
-        let (_, changes) = elements(ranges.download(Some(&next), wire));
+    let actions = |encoder: &RangeEncoder<'_>| -> Vec<Value> {
+        let (_, changes) = elements(ranges.download(Some(&next), encoder));
         changes
             .iter()
             .map(|change| change["actionInd"].clone())
             .collect()
     };
-    assert_eq!(actions(&WIRE), ["M"]);
+    assert_eq!(actions(&ENCODER), ["M"]);
     assert_eq!(actions(&older), ["D", "A"]);
 
     ranges.change(Action::Delete, added.clone()).unwrap();
     assert!(matches!(
         ranges.change(Action::Delete, added),
-        Err(Refusal::Unknown)
+        Err(RangeError::Unknown)
     ));
-    assert_eq!(elements(ranges.download(Some(&serial), &WIRE)).1.len(), 3);
+    assert_eq!(
+        elements(ranges.download(Some(&serial), &ENCODER)).1.len(),
+        3
+    );
 
-    ranges.forget();
+    ranges.invalidate_serials();
     assert!(matches!(
-        ranges.download(Some(&serial), &WIRE),
+        ranges.download(Some(&serial), &ENCODER),
         Download::UnknownSerial
     ));
     let now = ranges.serial();
-    assert!(elements(ranges.download(Some(&now), &WIRE)).1.is_empty());
+    assert!(elements(ranges.download(Some(&now), &ENCODER)).1.is_empty());
     assert!(matches!(
-        ranges.download(Some("17"), &WIRE),
+        ranges.download(Some("17"), &ENCODER),
         Download::UnknownSerial
     ));
 }

@@ -1,4 +1,4 @@
-//! The simulator as a 3DS Server and a browser meet it: real messages, real mutual TLS, real forms.
+//! Tests of the simulator over mutual TLS and HTML forms, as a 3DS Server and a browser use it.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,10 +6,11 @@
     reason = "a test fails by panicking"
 )]
 
-mod answers;
+mod authentication;
 mod challenges;
 mod control;
 mod decoupled;
+mod harness;
+mod method;
 mod ranges;
-mod stand_in;
 mod vendor;

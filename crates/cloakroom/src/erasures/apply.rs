@@ -1,36 +1,40 @@
-//! Applying a ledger to a database that was restored, before a node starts.
+//! Applies a ledger to a restored database, before a node starts.
 
-use super::{Erasure, Error, Ledger};
-use crate::access::Tenant;
-use crate::applications::{self, Asker};
-use crate::audit::EntityKind;
-use crate::vault::Vault;
-use crate::{tenants, tokens};
+use cloakroom_core::access::Tenant;
+use cloakroom_core::audit::EntityKind;
+use cloakroom_management::applications::{self, Requester};
+use cloakroom_management::tenants;
+use cloakroom_tokens::tokens;
+use cloakroom_tokens::tokens::TokenVault;
 
-/// What became of a ledger.
+use super::plan::plan;
+use super::{Erasure, Error, Ledger, Limits};
+
+/// Result of applying a ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// What the backup had brought back, and is gone again.
+    /// Entities that the backup had restored and that were deleted again.
     pub erased: u64,
-    /// What was not there.
+    /// Entities that did not exist.
     pub absent: u64,
 }
 
-/// Erases everything that a ledger names and the database has. Doing it again changes nothing.
+/// Deletes every entity that a ledger lists and the database contains; fails without deleting anything if that exceeds
+/// `limits`. Idempotent.
 pub async fn apply(
-    vault: &Vault,
+    vault: &TokenVault,
     ledger: &Ledger,
+    limits: &Limits,
     on_progress: impl Fn(u64),
 ) -> Result<Applied, Error> {
-    let mut applied = Applied::default();
-    let tenants = tenants::list(vault).await?;
-    for (done, erasure) in (1..).zip(&ledger.erasures) {
-        let tenant = tenants.iter().find(|it| it.id.uuid == erasure.tenant);
-        let is_erased = match tenant {
-            Some(tenant) => erase(vault, tenant, erasure).await?,
-            None => false,
-        };
-        match is_erased {
+    let plan = plan(vault, ledger).await?;
+    limits.check(&plan.counts)?;
+    let mut applied = Applied {
+        erased: 0,
+        absent: plan.absent,
+    };
+    for (done, (tenant, erasure)) in (1..).zip(&plan.present) {
+        match erase(vault, tenant, erasure).await? {
             true => applied.erased += 1,
             false => applied.absent += 1,
         }
@@ -39,16 +43,16 @@ pub async fn apply(
     Ok(applied)
 }
 
-/// Whether there was anything to erase.
-async fn erase(vault: &Vault, tenant: &Tenant, erasure: &Erasure) -> Result<bool, Error> {
-    let asker = Asker::Operator(tenant);
+/// Deletes an entity; false if it does not exist.
+async fn erase(vault: &TokenVault, tenant: &Tenant, erasure: &Erasure) -> Result<bool, Error> {
+    let requester = Requester::Operator(tenant);
     let id = erasure.id.as_str();
     let erased = match erasure.kind {
-        EntityKind::Tenant => match tenants::delete_by_command(vault, tenant.id).await {
+        EntityKind::Tenant => match tenants::delete_as_operator(vault, tenant.id).await {
             Err(tenants::Error::NotFound) => return Ok(false),
             other => return Ok(other.map(|()| true)?),
         },
-        EntityKind::Application => applications::delete(vault, asker, id).await,
+        EntityKind::Application => applications::delete(vault, requester, id).await,
         EntityKind::ApplicationKey => applications::delete_key_by_id(vault, tenant, id).await,
         EntityKind::Token | EntityKind::Card | EntityKind::Bank => {
             return Ok(tokens::erase(vault, tenant.id, id, erasure.at).await?);

@@ -1,17 +1,17 @@
-//! The ledger as text: a line for each erasure, and a last one with the signature of them all.
+//! Text format of the ledger: one line per erasure, and a last line with the signature.
 
+use cloakroom_core::audit::EntityKind;
+use cloakroom_core::keys::AuditKey;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{Erasure, Error};
-use crate::audit::EntityKind;
-use crate::keys::AuditKey;
 
-/// What the signature is about, so that it can be taken for nothing else.
-const LABEL: &str = "erasures.v1";
+/// Domain of the signature.
+const SIGNATURE_DOMAIN: &str = "erasures.v1";
 
-/// What was erased in a span of time, oldest first.
+/// The erasures of a time span, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ledger {
     pub from: Timestamp,
@@ -49,7 +49,7 @@ impl Ledger {
             text.push('\n');
         }
         let span = [self.from.to_string(), self.to.to_string()];
-        let signature = key.authenticate(LABEL, &parts(&text, &span));
+        let signature = key.authenticate(SIGNATURE_DOMAIN, &parts(&text, &span));
         let last = LastLine {
             from: self.from,
             to: self.to,
@@ -61,16 +61,16 @@ impl Ledger {
         Ok(text)
     }
 
-    /// Reads a ledger that this vault wrote, whole.
+    /// Parses a ledger and verifies its signature.
     pub fn parse(text: &str, key: &AuditKey) -> Result<Self, Error> {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let (last, lines) = lines.split_last().ok_or(Error::Unreadable(1))?;
         let unreadable = Error::Unreadable(lines.len() + 1);
         let last: LastLine = serde_json::from_str(last).map_err(|_| unreadable)?;
-        let signature = hex::decode(&last.signature).map_err(|_| Error::NotGenuine)?;
+        let signature = hex::decode(&last.signature).map_err(|_| Error::InvalidSignature)?;
         let span = [last.from.to_string(), last.to.to_string()];
-        if !key.verifies(LABEL, &parts(&lines.concat(), &span), &signature) {
-            return Err(Error::NotGenuine);
+        if !key.verifies(SIGNATURE_DOMAIN, &parts(&lines.concat(), &span), &signature) {
+            return Err(Error::InvalidSignature);
         }
         let erasures = lines
             .iter()

@@ -1,27 +1,37 @@
-//! Writing down what was erased, from the record of what was done.
+//! Builds the ledger of erasures from the verified audit log.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
+use cloakroom_core::audit::{self, Anchor, EntityKind, ListDeletedError};
+use cloakroom_core::vault::Vault;
+use cloakroom_management::tenants;
 use uuid::Uuid;
 
 use super::{Erasure, Error, Ledger};
-use crate::audit::{self, EntityKind};
-use crate::tenants;
-use crate::vault::Vault;
 
-/// What was erased within this time. It must reach back to before the oldest backup was made.
+/// Builds the ledger of erasures within this time, which must reach back to before the oldest backup was made.
 ///
-/// What belongs to a tenant that is gone itself is erased with it, and not named.
-pub async fn write(vault: &Vault, within: Duration) -> Result<Ledger, Error> {
-    let to = vault.audit.now().await?;
+/// Fails if the audit log of these days does not verify. `since` also detects entries that were truncated from the ends
+/// of chains after it was written. Entities of a deleted tenant are deleted with it, and not listed.
+pub async fn write(
+    vault: &Vault,
+    within: Duration,
+    since: Option<&Anchor>,
+) -> Result<Ledger, Error> {
+    let to = vault.clock.now().await?;
     let from = to.saturating_sub(within).unwrap_or(to);
     let tenants: HashMap<i32, Uuid> = tenants::list(vault)
         .await?
         .into_iter()
         .map(|tenant| (tenant.id.number, tenant.id.uuid))
         .collect();
-    let deleted = audit::list_deleted(vault, from, to).await?;
+    let deleted = audit::list_deleted(&vault.audit, from, to, since)
+        .await
+        .map_err(|error| match error {
+            ListDeletedError::Unverified(verified) => Error::unverified(&verified),
+            ListDeletedError::Storage(error) => Error::Storage(error),
+        })?;
     let named = deleted.into_iter().filter_map(|deleted| {
         let tenant = match deleted.kind {
             EntityKind::Tenant => deleted.id.parse().ok(),

@@ -1,13 +1,13 @@
-//! How formulas and their filters are described. What is sent is the catalog's own.
+//! OpenAPI schemas of formulas and their filters. The catalog's own types are serialized.
 
-#![expect(dead_code, reason = "describes what other types are called")]
+#![expect(dead_code, reason = "documents the serialization of other types")]
 
 use utoipa::{OpenApi, ToSchema};
 
-/// What a connection to one payment processor asks for and can do.
+/// The configuration and capabilities of connections to one payment processor.
 #[derive(ToSchema)]
 pub(super) struct FormulaBody {
-    /// The processor and the method.
+    /// Processor and method.
     #[schema(pattern = "^[a-z0-9]+-card$", example = "stripe-card")]
     id: String,
     #[schema(min_length = 1)]
@@ -22,7 +22,7 @@ pub(super) struct FormulaBody {
     supported_features: FormulaFeaturesBody,
 }
 
-/// How a connection takes payments.
+/// Payment method of a connection.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 pub(super) enum FormulaMethodBody {
@@ -50,22 +50,22 @@ pub(super) enum FormulaFormatBody {
     Multiline,
 }
 
-/// What a connection can do.
+/// Capabilities of a connection.
 #[derive(ToSchema)]
 pub(super) struct FormulaFeaturesBody {
-    /// 3-D Secure results are handed on.
+    /// Passes on 3-D Secure results of another provider.
     three_d_secure_pass_through: bool,
-    /// Authorized now, captured later.
+    /// Captures a payment after its authorization.
     delayed_capture: bool,
-    /// A part of what was authorized is captured.
+    /// Captures a part of the authorized amount.
     partial_capture: bool,
-    /// A part of what was captured is given back.
+    /// Refunds a part of the captured amount.
     partial_refunds: bool,
-    /// What was captured is given back.
+    /// Refunds the captured amount.
     refunds: bool,
-    /// An amount of nothing is authorized, to try the card.
+    /// Authorizes a zero amount to verify a card.
     zero_auth: bool,
-    /// What was authorized and not yet captured is let go.
+    /// Voids an authorization that is not captured.
     void: bool,
 }
 
@@ -82,7 +82,7 @@ pub(super) enum FormulaFeatureBody {
     Void,
 }
 
-/// What parameters refer to, which nothing else would bring along.
+/// Schemas that only parameters refer to.
 #[derive(OpenApi)]
 #[openapi(components(schemas(FormulaFeatureBody, CurrencyBody, CountryBody)))]
 pub(super) struct Parameters;
@@ -103,8 +103,9 @@ mod tests {
     use serde_json::Value;
 
     #[test]
-    fn what_is_sent_is_what_is_described() {
-        let document = serde_json::to_value(crate::router::document()).unwrap();
+    fn schemas_match_the_serialized_catalog() {
+        let document =
+            serde_json::to_value(crate::formulas::routes::<()>().into_openapi()).unwrap();
         let schemas = &document["components"]["schemas"];
         let described = |name: &str| -> Vec<String> {
             let properties = schemas[name]["properties"].as_object().unwrap();
@@ -122,7 +123,7 @@ mod tests {
             assert_eq!(features, described("FormulaFeaturesBody"));
         }
         let names: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
-        let told = &schemas["FormulaFeatureBody"]["enum"];
-        assert_eq!(told, &serde_json::json!(names));
+        let documented = &schemas["FormulaFeatureBody"]["enum"];
+        assert_eq!(documented, &serde_json::json!(names));
     }
 }

@@ -1,10 +1,10 @@
-//! What tells whether a client has an answer already (RFC 9110).
+//! Entity tags for conditional requests (RFC 9110).
 
 use cloakroom_crypto::content_digest;
 use http::header::{IF_NONE_MATCH, InvalidHeaderValue};
 use http::{HeaderMap, HeaderValue};
 
-/// A strong tag: equal for equal bodies, on every node and in every version.
+/// A strong entity tag: equal for equal bodies, on every node and in every version.
 pub(super) struct EntityTag(pub(super) HeaderValue);
 
 impl EntityTag {
@@ -13,18 +13,17 @@ impl EntityTag {
         HeaderValue::try_from(format!("\"{digest}\"")).map(Self)
     }
 
-    /// Whether a request says that its client has the body with this tag. Weak tags count, because all
-    /// that matters is whether the body would be the same.
-    pub(super) fn is_known(&self, headers: &HeaderMap) -> bool {
-        // Our own tags have no comma, so no tag with one is taken for ours.
-        let is_ours = |tag: &[u8]| {
+    /// Whether `If-None-Match` contains this tag. The comparison is weak, as RFC 9110 requires for this header.
+    pub(super) fn matches_any(&self, headers: &HeaderMap) -> bool {
+        // Our tags contain no comma, so splitting a foreign tag at a comma cannot produce one of ours.
+        let matches = |tag: &[u8]| {
             let tag = tag.trim_ascii();
             tag.strip_prefix(b"W/").unwrap_or(tag) == self.0.as_bytes()
         };
         let mut given = headers.get_all(IF_NONE_MATCH).iter();
         given.any(|value| {
             let value = value.as_bytes().trim_ascii();
-            value == b"*" || value.split(|byte| *byte == b',').any(is_ours)
+            value == b"*" || value.split(|byte| *byte == b',').any(matches)
         })
     }
 }
@@ -34,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_known_in_every_way_to_write_it() {
+    fn if_none_match_accepts_every_form_of_a_tag() {
         let tag = EntityTag::of(b"body").unwrap();
         let ours = tag.0.to_str().unwrap();
         let bare = ours.trim_matches('"');
@@ -60,7 +59,7 @@ mod tests {
             for (name, value) in given.iter().map(header) {
                 headers.append(name, value);
             }
-            assert_eq!(tag.is_known(&headers), expected, "{given:?}");
+            assert_eq!(tag.matches_any(&headers), expected, "{given:?}");
         }
     }
 

@@ -1,6 +1,6 @@
-//! Every route of the service, and the gates in front of them.
+//! All routes of the service, and the middleware in front of them.
 
-mod map;
+mod route_table;
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -10,109 +10,141 @@ use std::task::{Context, Poll};
 
 use axum::Extension;
 use axum::body::{Body, HttpBody as _};
-use axum::extract::{FromRef as _, Request};
+use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
+use cloakroom_core::gates::authentication::{self, KeyLookup};
+use cloakroom_core::vault::Vault;
+use cloakroom_core::{gates, rate_limits};
+use cloakroom_platform::api::{ApiError, BodyLimits, receive_body};
+use cloakroom_platform::telemetry;
+use cloakroom_threeds::ThreedsServer;
+use cloakroom_tokens::TokenVault;
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use tower::{Layer as _, Service, ServiceExt as _, service_fn};
 use tower_http::cors::{AllowHeaders, Any, CorsLayer};
-use tower_http::normalize_path::NormalizePath;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use self::map::{Entrance, Map, Met};
-use crate::access::gate::Source;
-use crate::api::{ApiError, BodyLimits, receive_body};
+use self::route_table::{Authentication, RouteMatch, RouteTable};
+use crate::node::Node;
 use crate::openapi::DocumentText;
-use crate::vault::Vault;
-use crate::{
-    access, applications, audit, client_encryption, deprecations, enrichments, formulas,
-    idempotency, members, openapi, rate_limits, reports, sessions, telemetry, tenants, threeds,
-    threeds_browser, token_documents, token_intents, token_queries, tokens,
-};
+use crate::{formulas, openapi, removed_operations};
 
-/// Routes that anyone may ask.
-fn open_routes() -> OpenApiRouter<Vault> {
-    openapi::routes().merge(threeds_browser::routes())
+/// Maximum body size without a key: more than any browser posts back from an issuer.
+const OPEN_BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// The routes of every area. The only list: the document and the served routers are both made of it.
+struct Routes {
+    /// Without authentication.
+    open: OpenApiRouter<ThreedsServer>,
+    /// Require a key, and read or change data of a tenant.
+    tokens: OpenApiRouter<TokenVault>,
+    management: OpenApiRouter<Vault>,
+    threeds: OpenApiRouter<ThreedsServer>,
+    removed: OpenApiRouter,
+    /// Require a key, and return the same to every tenant.
+    catalog: OpenApiRouter,
 }
 
-/// Routes that need a key, and tell everybody the same.
-fn catalog_routes() -> OpenApiRouter<Vault> {
-    formulas::routes()
+/// The routes with their state, by what they require.
+struct Routers {
+    open: OpenApiRouter,
+    keyed: OpenApiRouter,
+    catalog: OpenApiRouter,
 }
 
-/// Routes that need a key, and change or tell what a tenant keeps.
-fn keyed_routes() -> OpenApiRouter<Vault> {
-    tokens::routes()
-        .merge(token_queries::routes())
-        .merge(token_documents::routes())
-        .merge(token_intents::routes())
-        .merge(applications::routes())
-        .merge(enrichments::routes())
-        .merge(sessions::routes())
-        .merge(audit::routes())
-        .merge(client_encryption::routes())
-        .merge(tenants::routes())
-        .merge(members::routes())
-        .merge(reports::routes())
-        .merge(threeds::routes())
-        .merge(deprecations::routes())
+impl Routes {
+    fn new() -> Self {
+        Self {
+            open: openapi::routes().merge(cloakroom_threeds::browser_routes()),
+            tokens: cloakroom_tokens::routes(),
+            management: cloakroom_management::routes(),
+            threeds: cloakroom_threeds::routes(),
+            removed: removed_operations::routes(),
+            catalog: formulas::routes(),
+        }
+    }
+
+    fn with_state(self, node: &Node) -> Routers {
+        let (vault, tokens, threeds): (&Vault, &TokenVault, &ThreedsServer) = (node, node, node);
+        Routers {
+            open: self.open.with_state(threeds.clone()),
+            keyed: self
+                .tokens
+                .with_state(tokens.clone())
+                .merge(self.management.with_state(vault.clone()))
+                .merge(self.threeds.with_state(threeds.clone()))
+                .merge(self.removed),
+            catalog: self.catalog,
+        }
+    }
+
+    fn document(self) -> OpenApi {
+        let mut keyed = self.tokens.into_openapi();
+        keyed.merge(self.management.into_openapi());
+        keyed.merge(self.threeds.into_openapi());
+        keyed.merge(self.removed.into_openapi());
+        keyed.merge(self.catalog.into_openapi());
+        openapi::document(self.open.into_openapi(), keyed)
+    }
 }
 
-/// The description of every route.
+/// The OpenAPI document of all routes.
 pub fn document() -> OpenApi {
-    let keyed = keyed_routes().merge(catalog_routes());
-    openapi::document(open_routes().into_openapi(), keyed.into_openapi())
+    Routes::new().document()
 }
 
-/// The description as text.
+/// The OpenAPI document as text.
 pub fn document_text() -> DocumentText {
     DocumentText::new(&document())
 }
 
-/// The API, ready to be served. `/tokens/` is `/tokens`.
+/// The API, ready to be served.
 #[expect(
     clippy::expect_used,
-    reason = "two handlers for one path are a mistake in the code, found by any test"
+    reason = "two handlers for one path are a programming error, found by any test"
 )]
-pub fn api(vault: Vault) -> NormalizePath<Api> {
-    let (open, about_open) = open_routes().split_for_parts();
-    let (keyed, about_keyed) = keyed_routes().split_for_parts();
-    let (catalog, about_catalog) = catalog_routes().split_for_parts();
-    let map = Map::new(
-        vault.config.http.prefix(),
+pub fn api(node: Node) -> Api {
+    let routers = Routes::new().with_state(&node);
+    let (open, open_document) = routers.open.split_for_parts();
+    let (keyed, keyed_document) = routers.keyed.split_for_parts();
+    let (catalog, catalog_document) = routers.catalog.split_for_parts();
+    let table = RouteTable::new(
+        node.config.http.prefix(),
         &[
-            (Entrance::Open, about_open),
-            (Entrance::Keyed(Source::Primary), about_keyed),
-            (Entrance::Keyed(Source::AnyServer), about_catalog),
+            (Authentication::Open, open_document),
+            (Authentication::Keyed(KeyLookup::Primary), keyed_document),
+            (
+                Authentication::Keyed(KeyLookup::PrimaryOrStandby),
+                catalog_document,
+            ),
         ],
     );
     let handlers = open
         .layer(Extension(document_text()))
         .merge(keyed)
-        .merge(catalog)
-        .with_state(vault.clone());
-    let api = Api(Arc::new(Inner {
-        map: map.expect("each path stands in the map once"),
+        .merge(catalog);
+    Api(Arc::new(Inner {
+        route_table: table.expect("each path is in the route table once"),
         handlers,
         cors: cors(),
         recorder: telemetry::Recorder::default(),
-        vault,
-    }));
-    NormalizePath::trim_trailing_slash(api)
+        node,
+    }))
 }
 
-/// Finds the route of a request, has it pass what stands in front of that, and calls its handler.
+/// Matches the route of a request, runs its middleware, and calls its handler.
 ///
-/// All of this is one future rather than a layer for each gate: a layer costs every request an allocation, a
-/// copy of all that lies inside of it, and a move of its whole future.
+/// All of this is one future rather than a tower layer per middleware: a layer costs every request
+/// an allocation, a copy of everything inside of it, and a move of its whole future.
 #[derive(Clone)]
 pub struct Api(Arc<Inner>);
 
 struct Inner {
-    vault: Vault,
-    map: Map,
+    node: Node,
+    route_table: RouteTable,
     handlers: axum::Router,
     cors: CorsLayer,
     recorder: telemetry::Recorder,
@@ -129,80 +161,104 @@ impl Service<http::Request<Incoming>> for Api {
 
     fn call(&mut self, request: http::Request<Incoming>) -> Self::Future {
         let api = Arc::clone(&self.0);
-        Box::pin(async move { Ok(api.answer(request.map(Body::new)).await) })
+        Box::pin(async move { Ok(api.respond(request.map(Body::new)).await) })
     }
 }
 
 impl Inner {
-    async fn answer(&self, mut request: Request) -> Response {
+    async fn respond(&self, mut request: Request) -> Response {
         let is_head = request.method() == Method::HEAD;
-        let met = self.map.find(&mut request);
-        if let Some(route) = met.route() {
+        let route_match = self.route_table.find(&mut request);
+        if let Some(route) = route_match.route() {
             request.extensions_mut().insert(route.clone());
         }
-        let name = met.route().map(|route| Arc::clone(&route.0));
-        let enter = |request| self.tell_browsers(met, request);
-        let response = self.recorder.record(name, request, enter).await;
+        let name = route_match.route().map(|route| Arc::clone(&route.0));
+        let key = request.headers().get(authentication::API_KEY).cloned();
+        let handle = async |request| {
+            let mut response = self.add_cors_headers(route_match, request).await;
+            if telemetry::is_refusal(response.status())
+                && let Some(prefix) = key.as_ref().and_then(authentication::request_key_prefix)
+            {
+                response.extensions_mut().insert(prefix);
+            }
+            response
+        };
+        let response = self.recorder.record(name, request, handle).await;
         match is_head {
             true => without_body(response),
             false => response,
         }
     }
 
-    /// Browsers say which site they ask from, and are told that it may. Nobody else needs to know.
-    async fn tell_browsers(&self, met: Met<'_>, request: Request) -> Response {
+    /// Adds CORS headers for browsers, which send `Origin`. Other clients do not need them.
+    async fn add_cors_headers(&self, route_match: RouteMatch<'_>, request: Request) -> Response {
         if !request.headers().contains_key(header::ORIGIN) {
-            return self.enter(met, request).await;
+            return self.handle(route_match, request).await;
         }
-        let inside = service_fn(|request| self.enter(met, request).map(Ok::<_, Infallible>));
+        let inside =
+            service_fn(|request| self.handle(route_match, request).map(Ok::<_, Infallible>));
         let Ok(response) = Box::pin(self.cors.layer(inside).oneshot(request)).await;
         response
     }
 
-    /// What every request passes first. A panic ends one request, and nothing else.
-    async fn enter(&self, met: Met<'_>, request: Request) -> Response {
-        let pass = |request| self.pass_gates(met, request);
-        let entered = rate_limits::gate::guard_addresses(&self.vault, request, pass);
-        let entered = AssertUnwindSafe(entered).catch_unwind().await;
-        entered.unwrap_or_else(|_| panic_answer())
+    /// The outermost middleware. A panic fails only its own request.
+    async fn handle(&self, route_match: RouteMatch<'_>, request: Request) -> Response {
+        let next = |request| self.run_middleware(route_match, request);
+        let response = gates::rate_limits::limit_addresses(&self.node.rate_limits, request, next);
+        let response = AssertUnwindSafe(response).catch_unwind().await;
+        response.unwrap_or_else(|_| panic_response())
     }
 
-    /// What stands in front of the handler, from the outside in.
-    async fn pass_gates(&self, met: Met<'_>, request: Request) -> Response {
-        let vault = &self.vault;
-        match met {
-            Met::Nothing => ApiError::not_found("There is no such path.").into_response(),
-            Met::Path(_, allowed) => {
+    /// Middleware in front of the handler, from the outside in.
+    async fn run_middleware(&self, route_match: RouteMatch<'_>, request: Request) -> Response {
+        let node = &self.node;
+        match route_match {
+            RouteMatch::NotFound => ApiError::not_found("There is no such path.").into_response(),
+            RouteMatch::MethodNotAllowed(_, allowed) => {
                 let allowed = [(header::ALLOW, allowed.clone())];
                 (allowed, ApiError::method_not_allowed()).into_response()
             }
-            Met::Handler(_, Entrance::Open) => self.pass_open_gates(request).await,
-            Met::Handler(_, Entrance::Keyed(source)) => {
-                access::gate::require_key(vault, source, request, |request| {
-                    deprecations::gate::tell_and_count(vault, request, |request| {
-                        self.pass_open_gates(request)
-                    })
+            RouteMatch::Handler(_, Authentication::Open) => {
+                let limits = BodyLimits::new(&node.config.http);
+                let max_bytes = limits.max_bytes.min(OPEN_BODY_BYTES_MAX);
+                let limits = BodyLimits {
+                    max_bytes,
+                    ..limits
+                };
+                self.run_common_middleware(limits, request).await
+            }
+            RouteMatch::Handler(_, Authentication::Keyed(lookup)) => {
+                authentication::require_key(node, lookup, request, |request| {
+                    gates::deprecations::add_headers_and_count(
+                        node,
+                        &node.deprecation_counts,
+                        request,
+                        |request| {
+                            self.run_common_middleware(BodyLimits::new(&node.config.http), request)
+                        },
+                    )
                 })
                 .await
             }
         }
     }
 
-    /// The same for a request that needs no key.
-    async fn pass_open_gates(&self, request: Request) -> Response {
-        rate_limits::gate::count(&self.vault, request, async |request| {
-            let request = receive_body(BodyLimits::from_ref(&self.vault), request).await;
-            let (vault, handlers) = (self.vault.clone(), self.handlers.clone());
-            idempotency::carry_through(request, |request| run(vault, handlers, request)).await
+    /// Middleware after authentication, or without it on open routes.
+    async fn run_common_middleware(&self, limits: BodyLimits, request: Request) -> Response {
+        gates::rate_limits::limit_rate(&self.node.rate_limits, request, async |request| {
+            let request = receive_body(limits, request).await;
+            let (node, handlers) = (self.node.clone(), self.handlers.clone());
+            gates::idempotency::run_to_completion(request, |request| run(node, handlers, request))
+                .await
         })
         .await
     }
 }
 
-/// What is taken for a request and given back. Without a caller there is nothing to take.
-async fn run(vault: Vault, handlers: axum::Router, request: Request) -> Response {
-    rate_limits::gate::take_turns(&vault, request, |request| {
-        idempotency::answer_once(&vault, request, |request| call(handlers, request))
+/// Middleware that acquires resources for a request. Without a caller it acquires none.
+async fn run(node: Node, handlers: axum::Router, request: Request) -> Response {
+    gates::rate_limits::limit_concurrency(&node.rate_limits, request, |request| {
+        gates::idempotency::execute_once(&node, request, |request| call(handlers, request))
     })
     .await
 }
@@ -212,7 +268,7 @@ async fn call(mut handlers: axum::Router, request: Request) -> Response {
     response
 }
 
-/// Who asks for the head alone learns how long the rest would be.
+/// Keeps the content length for a HEAD request.
 fn without_body(response: Response) -> Response {
     let (mut head, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact().filter(|length| *length > 0) {
@@ -222,8 +278,8 @@ fn without_body(response: Response) -> Response {
     Response::from_parts(head, Body::empty())
 }
 
-/// The panic hook has logged where; the client learns only that something went wrong.
-fn panic_answer() -> Response {
+/// The panic hook has logged the location; the client receives a generic error.
+fn panic_response() -> Response {
     ApiError::internal("panic").into_response()
 }
 
@@ -252,6 +308,16 @@ fn exposed_headers() -> Vec<HeaderName> {
     ];
     own.into_iter()
         .chain(rate_limits::HEADERS)
-        .chain(deprecations::gate::HEADERS)
+        .chain(gates::deprecations::HEADERS)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_belongs_to_an_operation_with_a_body() {
+        assert_eq!(openapi::unused_examples(document()), [""; 0]);
+    }
 }

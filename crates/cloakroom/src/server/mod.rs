@@ -1,59 +1,60 @@
-//! The server: accepts connections, bounds what each may cost, and lets go of them gently.
+//! HTTP server: accepts connections, limits the resources of each, and drains them at shutdown.
 
+mod body;
+mod capacity;
+mod connection;
+mod streams;
 mod strict_heads;
+mod tls;
+mod usage;
+mod write_deadline;
 
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::response::IntoResponse as _;
-use http::{HeaderMap, HeaderValue, Request, Response, header};
+use cloakroom_platform::config::{Config, Http};
+use cloakroom_threeds::networks::{self, CardNetworks};
+use http::{Request, Response};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use rustls_pki_types::pem::{self, PemObject as _};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use rustls_pki_types::pem;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::server::danger::ClientCertVerifier;
-use tokio_rustls::rustls::{self, ServerConfig, crypto::aws_lc_rs, version};
+use tokio_rustls::{TlsAcceptor, rustls};
 use tower::Service;
 
-use self::strict_heads::StrictHeads;
+use self::capacity::{Capacity, ConnectionRejections};
+use self::connection::Connections;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use self::strict_heads::refused_from;
-use crate::api::{ApiError, ClientAddr, PeerCertificates};
-use crate::card_networks::{self, CardNetworks};
-use crate::config::{Config, Http, Networks};
+pub(crate) use self::strict_heads::rejected_from;
+use self::tls::tls_acceptor;
+use self::usage::{Limits, Usage};
+use crate::admin::Readiness;
 
-/// Operators and their probes are few.
+/// Operators and their probes have few connections.
 const ADMIN_CONNECTIONS_MAX: usize = 64;
-/// Directory servers are few, and keep their connections.
+/// Directory servers are few, and reuse their connections.
 const RESULTS_CONNECTIONS_MAX: usize = 512;
-/// Requests that one HTTP/2 connection may have open at a time.
-const STREAMS_MAX: u32 = 256;
-/// How often a silent HTTP/2 peer is asked whether it is still there.
-const PING_PERIOD: Duration = Duration::from_secs(20);
-/// How long to wait when the system has no room for another connection.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// A directory server may have several machines behind one address, each with some connections.
+const RESULTS_CONNECTIONS_PER_ADDRESS: usize = 256;
+/// Delay after the system could not accept a connection.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// A listener that holds its address but does not answer yet.
+/// A bound listener that does not accept connections yet.
 pub struct Server {
     listener: TcpListener,
     local_addr: SocketAddr,
     tls: Option<TlsAcceptor>,
     settings: Http,
+    /// Updated when the listener has no capacity for further connections.
+    readiness: Option<Readiness>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -65,10 +66,10 @@ pub enum Error {
     },
     #[error("cannot use the certificate or key in {}", path.display())]
     Pem { path: PathBuf, source: pem::Error },
-    #[error("the certificate and the key do not make a TLS server")]
+    #[error("the certificate and the key are not valid for a TLS server")]
     Tls(#[from] rustls::Error),
     #[error(transparent)]
-    CardNetworks(#[from] card_networks::Error),
+    CardNetworks(#[from] networks::Error),
 }
 
 impl Server {
@@ -78,15 +79,23 @@ impl Server {
             _ => None,
         };
         let address = settings.listen;
-        let refused = |reason| Error::Listen { address, reason };
-        let listener = TcpListener::bind(address).await.map_err(refused)?;
-        let local_addr = listener.local_addr().map_err(refused)?;
+        let failed = |reason| Error::Listen { address, reason };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let local_addr = listener.local_addr().map_err(failed)?;
         Ok(Self {
             listener,
             local_addr,
             tls,
             settings: settings.clone(),
+            readiness: None,
         })
+    }
+
+    /// Makes the node unready while this listener is full.
+    #[must_use]
+    pub fn with_readiness(mut self, readiness: &Readiness) -> Self {
+        self.readiness = Some(readiness.clone());
+        self
     }
 
     /// A listener for operators: the limits of the API, without TLS, and with fewer connections.
@@ -96,13 +105,16 @@ impl Server {
             tls_cert_file: None,
             tls_key_file: None,
             max_connections: ADMIN_CONNECTIONS_MAX,
+            // Probes and scrapers share the address of a proxy on this host.
+            max_connections_per_address: Some(ADMIN_CONNECTIONS_MAX),
             ..config.http.clone()
         };
         Self::bind(&settings).await
     }
 
-    /// A listener for directory servers, which show certificates; nothing if there is none to be.
-    pub async fn bind_results(
+    /// A listener for directory servers, which present client certificates; `None` if not
+    /// configured.
+    pub async fn bind_threeds_results(
         config: &Config,
         networks: &CardNetworks,
     ) -> Result<Option<Self>, Error> {
@@ -119,6 +131,7 @@ impl Server {
             tls_cert_file: None,
             tls_key_file: None,
             max_connections: RESULTS_CONNECTIONS_MAX,
+            max_connections_per_address: Some(RESULTS_CONNECTIONS_PER_ADDRESS),
             ..config.http.clone()
         };
         let server = Self::bind(&http).await?;
@@ -128,56 +141,68 @@ impl Server {
         }))
     }
 
-    /// The address with its real port, even if the settings left the port open.
+    /// The bound address, with its actual port.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// Serves `app` until `shutdown` ends, then lets running requests finish.
+    /// Serves `app` until `shutdown` completes, then lets running requests finish.
     pub async fn run(self, app: impl App, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
             local_addr,
             tls,
             settings,
+            readiness,
         } = self;
-        let protocols = protocols(&settings);
-        let door = Arc::new(Door {
+        let usage = Usage::new(Limits::of(&settings));
+        let max_connections = settings.max_connections;
+        let drain_timeout = settings.drain_timeout;
+        let trusted_proxies = settings.trusted_proxies.clone();
+        let server = Arc::new(Connections {
             app,
             tls,
-            protocols,
-            patience: settings.header_timeout,
-            trusted_proxies: settings.trusted_proxies.clone(),
+            settings,
+            usage: Arc::clone(&usage),
         });
-        let draining = GracefulShutdown::new();
+        let (drain_signal, draining) = watch::channel(false);
         let mut connections = JoinSet::new();
+        let mut capacity = Capacity::new(readiness, max_connections);
+        let mut rejections = ConnectionRejections::default();
         let mut shutdown = pin!(shutdown);
         tracing::info!(listen = %local_addr, "listening");
 
         loop {
-            let has_room = connections.len() < settings.max_connections;
+            let is_available = capacity.is_available(connections.len());
             tokio::select! {
                 () = &mut shutdown => break,
                 Some(_) = connections.join_next() => {}
-                accepted = listener.accept(), if has_room => match accepted {
+                accepted = listener.accept(), if is_available => match accepted {
                     Ok((stream, peer)) => {
-                        let door = Arc::clone(&door);
-                        connections.spawn(door.open(stream, peer, draining.watcher()));
+                        let is_proxy = trusted_proxies.contain(peer.ip());
+                        match usage.of(peer.ip()).connect(is_proxy) {
+                            Some(slot) => {
+                                let server = Arc::clone(&server);
+                                connections.spawn(server.serve(stream, peer, slot, draining.clone()));
+                            }
+                            None => rejections.record(peer),
+                        }
                     }
-                    Err(error) => pause_unless_passing(&error).await,
+                    Err(error) => wait_after_local_error(&error).await,
                 },
             }
         }
 
-        // The system refuses new connections from here on, so that clients turn to other nodes.
+        // From here on the system rejects new connections, so that clients use other nodes.
         drop(listener);
-        drain(draining, connections, settings.drain_timeout).await;
+        drain_signal.send_replace(true);
+        drain(connections, drain_timeout).await;
         tracing::info!(listen = %local_addr, "stopped listening");
     }
 }
 
-/// Waits if the trouble is ours, such as too many open files; a lost caller is no reason to.
-async fn pause_unless_passing(error: &io::Error) {
+/// Waits after a local error, such as too many open files; an aborted connection is not one.
+async fn wait_after_local_error(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     if matches!(
         error.kind(),
@@ -186,25 +211,21 @@ async fn pause_unless_passing(error: &io::Error) {
         return;
     }
     tracing::warn!(error.kind = %error.kind(), "a connection could not be accepted");
-    sleep(ACCEPT_PAUSE).await;
+    sleep(ACCEPT_RETRY_DELAY).await;
 }
 
-async fn drain(draining: GracefulShutdown, mut connections: JoinSet<()>, patience: Duration) {
-    if timeout(patience, draining.shutdown()).await.is_err() {
-        while connections.try_join_next().is_some() {}
+/// Waits until every connection has completed its running requests, and closes those that take too
+/// long.
+async fn drain(mut connections: JoinSet<()>, drain_timeout: Duration) {
+    let all_ended = async { while connections.join_next().await.is_some() {} };
+    if timeout(drain_timeout, all_ended).await.is_err() {
         let count = connections.len();
-        tracing::warn!(count, "connections were cut after the time to drain");
+        tracing::warn!(count, "connections were closed after the drain timeout");
     }
     connections.shutdown().await;
 }
 
-/// Who is at the other end of a connection.
-struct Peer {
-    address: SocketAddr,
-    certificates: PeerCertificates,
-}
-
-/// What answers requests.
+/// A service that responds to requests.
 pub trait App:
     Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
     + Clone
@@ -221,173 +242,6 @@ impl<S> App for S where
         + Sync
         + 'static
 {
-}
-
-/// What every connection passes.
-struct Door<A> {
-    app: A,
-    tls: Option<TlsAcceptor>,
-    protocols: auto::Builder<TokioExecutor>,
-    patience: Duration,
-    trusted_proxies: Networks,
-}
-
-impl<A: App> Door<A> {
-    async fn open(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, watcher: Watcher) {
-        // Answers are written whole; waiting to fill a packet would only delay them.
-        let _ = stream.set_nodelay(true);
-        let Some(tls) = &self.tls else {
-            let peer = Peer {
-                address: peer,
-                certificates: PeerCertificates::default(),
-            };
-            return self.serve(stream, peer, watcher).await;
-        };
-        match timeout(self.patience, tls.accept(stream)).await {
-            Ok(Ok(stream)) => {
-                let shown = stream.get_ref().1.peer_certificates();
-                let shown = shown.unwrap_or_default().iter();
-                let peer = Peer {
-                    address: peer,
-                    certificates: PeerCertificates(
-                        shown.cloned().map(|one| one.into_owned()).collect(),
-                    ),
-                };
-                self.serve(stream, peer, watcher).await;
-            }
-            Ok(Err(_)) | Err(_) => metrics::counter!("tls_handshakes_failed_total").increment(1),
-        }
-    }
-
-    async fn serve<I>(self: Arc<Self>, io: I, peer: Peer, watcher: Watcher)
-    where
-        I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
-        let has_asked = Arc::new(AtomicBool::new(false));
-        let service = {
-            let (door, has_asked) = (Arc::clone(&self), Arc::clone(&has_asked));
-            service_fn(move |mut request: Request<Incoming>| {
-                has_asked.store(true, Ordering::Relaxed);
-                let trusted = &door.trusted_proxies;
-                let client = ClientAddr::find(peer.address.ip(), request.headers(), trusted);
-                if !peer.certificates.0.is_empty() {
-                    request.extensions_mut().insert(peer.certificates.clone());
-                }
-                answer(door.app.clone(), request, client)
-            })
-        };
-        let connection = self
-            .protocols
-            .serve_connection(TokioIo::new(StrictHeads::new(io)), service)
-            .into_owned();
-        let mut connection = pin!(watcher.watch(connection));
-
-        // The protocols bound the time for a head only once it is clear which of them is spoken.
-        tokio::select! {
-            _ = &mut connection => return,
-            () = sleep(self.patience) => {}
-        }
-        if has_asked.load(Ordering::Relaxed) {
-            // How a connection ends is the caller's affair; its requests are logged one by one.
-            let _ = connection.await;
-        }
-    }
-}
-
-/// Answers one request, and closes the connection behind a body of unannounced length.
-///
-/// A proxy in front of us may disagree about where such a body ends; what follows on the same
-/// connection could then be somebody else's request.
-async fn answer(
-    mut app: impl App,
-    mut request: Request<Incoming>,
-    client: ClientAddr,
-) -> Result<Response<Body>, Infallible> {
-    let coding = transfer_coding(request.headers());
-    if coding == TransferCoding::Unknown {
-        let rule = "must come with no transfer coding but chunked";
-        let mut refusal = ApiError::invalid("body", rule).into_response();
-        close_after(&mut refusal);
-        return Ok(refusal);
-    }
-
-    request.extensions_mut().insert(client);
-    let mut response = app.call(request).await?;
-    if coding == TransferCoding::Chunked {
-        close_after(&mut response);
-    }
-    Ok(response)
-}
-
-fn close_after(response: &mut Response<Body>) {
-    response
-        .headers_mut()
-        .insert(header::CONNECTION, HeaderValue::from_static("close"));
-}
-
-#[derive(Debug, Eq, PartialEq)]
-enum TransferCoding {
-    None,
-    Chunked,
-    Unknown,
-}
-
-fn transfer_coding(headers: &HeaderMap) -> TransferCoding {
-    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
-    match (codings.next(), codings.next()) {
-        (None, _) => TransferCoding::None,
-        (Some(only), None) if only.as_bytes().eq_ignore_ascii_case(b"chunked") => {
-            TransferCoding::Chunked
-        }
-        (Some(_), _) => TransferCoding::Unknown,
-    }
-}
-
-fn protocols(settings: &Http) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(settings.header_timeout)
-        .max_buf_size(settings.max_header_bytes);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(u32::try_from(settings.max_header_bytes).unwrap_or(u32::MAX))
-        .max_concurrent_streams(STREAMS_MAX)
-        .keep_alive_interval(PING_PERIOD)
-        .keep_alive_timeout(settings.header_timeout);
-    builder
-}
-
-/// TLS 1.2 and 1.3 with authenticated ciphers only, which is all that the library has.
-///
-/// With a verifier, clients must show a certificate that it accepts.
-fn tls_acceptor(
-    cert: &Path,
-    key: &Path,
-    clients: Option<Arc<dyn ClientCertVerifier>>,
-) -> Result<TlsAcceptor, Error> {
-    let chain = CertificateDer::pem_file_iter(cert)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|source| Error::Pem {
-            path: cert.to_owned(),
-            source,
-        })?;
-    let key = PrivateKeyDer::from_pem_file(key).map_err(|source| Error::Pem {
-        path: key.to_owned(),
-        source,
-    })?;
-
-    let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_protocol_versions(&[&version::TLS13, &version::TLS12])?;
-    let builder = match clients {
-        Some(verifier) => builder.with_client_cert_verifier(verifier),
-        None => builder.with_no_client_auth(),
-    };
-    let mut config = builder.with_single_cert(chain, key)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! The operator's BIN table: kept in the database, taken over by running nodes.
+//! The operator's BIN table: imported into the database and loaded by running nodes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use cloakroom::access::TenantKind;
+use cloakroom::admin::Readiness;
 use cloakroom::bins::{self, BinFile, CardDetails, Format, Table};
-use cloakroom::{Vault, access::TenantKind, admin::Readiness, jobs};
+use cloakroom::{Node, jobs};
 use serde_json::{Value, json};
 
 use crate::support::TestVault;
@@ -24,18 +26,18 @@ fn table(text: &str) -> Table {
     bins::read(&file, &mut |_| {}).unwrap()
 }
 
-fn table_saying(funding: &str) -> Table {
+fn table_with_funding(funding: &str) -> Table {
     table(&format!(
         "low,funding,segment\n400000,{funding},{funding}\n"
     ))
 }
 
-async fn import(vault: &Vault, table: &Table) -> i32 {
+async fn import(vault: &Node, table: &Table) -> i32 {
     let imported = bins::import(vault, table, "bins.csv", &mut |_| {}).await;
     imported.unwrap().version
 }
 
-fn funding(vault: &Vault) -> Option<&'static str> {
+fn funding(vault: &Node) -> Option<&'static str> {
     CardDetails::of(&vault.bins, TenantKind::Production, NUMBER)
         .unwrap()
         .funding
@@ -50,10 +52,10 @@ async fn a_new_table_reaches_a_running_node_within_ten_seconds() {
     let card = json!({"type": "card", "data": {"number": NUMBER}});
     let before = client.post("/tokens", card).await;
     let path = format!("/tokens/{}", before.id());
-    let elsewhere = Vault::open(vault.configuration()).await.unwrap();
+    let elsewhere = Node::open(vault.configuration()).await.unwrap();
 
     for expected in ["debit", "prepaid"] {
-        import(&elsewhere, &table_saying(expected)).await;
+        import(&elsewhere, &table_with_funding(expected)).await;
         let imported = Instant::now();
         while client.get(&path).await.body["card"]["funding"] != expected {
             let waited = imported.elapsed();
@@ -67,10 +69,10 @@ async fn a_new_table_reaches_a_running_node_within_ten_seconds() {
 }
 
 #[tokio::test]
-async fn a_node_is_ready_only_with_the_table_that_is_kept() {
+async fn a_node_becomes_ready_after_loading_the_stored_table() {
     let vault = TestVault::start().await;
-    import(&vault.vault, &table_saying("debit")).await;
-    let starting = Vault::open(vault.configuration()).await.unwrap();
+    import(&vault.vault, &table_with_funding("debit")).await;
+    let starting = Node::open(vault.configuration()).await.unwrap();
     let readiness = Readiness::new(jobs::CHECKS);
     assert_eq!(funding(&starting), None);
 
@@ -85,11 +87,11 @@ async fn a_node_is_ready_only_with_the_table_that_is_kept() {
 }
 
 #[tokio::test]
-async fn a_damaged_table_is_not_taken_over() {
+async fn a_damaged_table_is_not_loaded() {
     let vault = TestVault::start().await;
     let node = &vault.vault;
-    import(node, &table_saying("debit")).await;
-    bins::refresh(node).await.unwrap();
+    import(node, &table_with_funding("debit")).await;
+    bins::refresh(node, &node.bins).await.unwrap();
     let admin = vault.database.connect().await;
 
     let damages = [
@@ -103,32 +105,32 @@ async fn a_damaged_table_is_not_taken_over() {
         "update bin_table set digest = null",
     ];
     for damage in damages {
-        import(node, &table_saying("prepaid")).await;
+        import(node, &table_with_funding("prepaid")).await;
         admin.batch_execute(damage).await.unwrap();
-        let refused = bins::refresh(node).await;
-        assert!(matches!(refused, Err(bins::Error::Damaged)), "{damage}");
+        let rejected = bins::refresh(node, &node.bins).await;
+        assert!(matches!(rejected, Err(bins::Error::Damaged)), "{damage}");
         assert_eq!(funding(node), Some("debit"), "{damage}");
-        // It is looked at once: loading a large one every few seconds would help nobody.
-        assert!(bins::refresh(node).await.is_ok(), "{damage}");
+        // Each damaged version is read once: re-reading a large table every few seconds is useless load.
+        assert!(bins::refresh(node, &node.bins).await.is_ok(), "{damage}");
     }
 
-    import(node, &table_saying("prepaid")).await;
-    bins::refresh(node).await.unwrap();
+    import(node, &table_with_funding("prepaid")).await;
+    bins::refresh(node, &node.bins).await.unwrap();
     assert_eq!(funding(node), Some("prepaid"));
 }
 
 #[tokio::test]
-async fn only_the_newest_table_is_kept() {
+async fn only_the_newest_table_is_retained() {
     let vault = TestVault::start().await;
     let admin = vault.database.connect().await;
-    // What an import leaves behind that was killed.
+    // Rows left behind by an import that was killed.
     let abandoned = "insert into bin_table (version, source) values (1, 'gone.csv');
         insert into bin_chunk (version, position, content, digest) values (1, 0, '', '')";
     admin.batch_execute(abandoned).await.unwrap();
 
     assert!(bins::status(&vault.vault).await.unwrap().is_none());
-    import(&vault.vault, &table_saying("debit")).await;
-    let version = import(&vault.vault, &table_saying("credit")).await;
+    import(&vault.vault, &table_with_funding("debit")).await;
+    let version = import(&vault.vault, &table_with_funding("credit")).await;
 
     assert_eq!(version, 3);
     for table in ["bin_table", "bin_chunk"] {
@@ -142,26 +144,32 @@ async fn only_the_newest_table_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_imports_at_once_the_later_one_stays() {
+async fn the_later_of_two_concurrent_imports_wins() {
     let vault = TestVault::start().await;
     let node = &vault.vault;
     let mut later = None;
     let mut import_another = |_| {
         if later.is_none() {
-            let table = table_saying("debit");
+            let table = table_with_funding("debit");
             let import = import(node, &table);
             let run = || tokio::runtime::Handle::current().block_on(import);
             later = Some(tokio::task::block_in_place(run));
         }
     };
 
-    let earlier = bins::import(node, &table_saying("credit"), "a.csv", &mut import_another).await;
+    let earlier = bins::import(
+        node,
+        &table_with_funding("credit"),
+        "a.csv",
+        &mut import_another,
+    )
+    .await;
 
     assert!(
         matches!(earlier, Err(bins::Error::Superseded)),
         "{earlier:?}"
     );
-    bins::refresh(node).await.unwrap();
+    bins::refresh(node, &node.bins).await.unwrap();
     assert_eq!(funding(node), Some("debit"));
     let admin = vault.database.connect().await;
     let sql = "select count(distinct version) from bin_chunk";

@@ -1,4 +1,4 @@
-//! Cards through the front door: details by BIN, and security codes that are kept apart.
+//! Card tokens: details by BIN, and security codes stored in a separate table.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn code_rows(vault: &TestVault) -> i64 {
 }
 
 #[tokio::test]
-async fn a_security_code_is_shown_to_those_who_may_see_everything() {
+async fn a_security_code_is_shown_only_to_callers_with_reveal() {
     let vault = TestVault::start().await;
     let tenant = vault.tenant().await;
     let owner = vault.client(&tenant, everything(Transform::Reveal)).await;
@@ -52,7 +52,7 @@ async fn a_security_code_is_shown_to_those_who_may_see_everything() {
 
 /// Covers 5.18.
 #[tokio::test]
-async fn a_security_code_goes_after_its_retention_and_the_card_stays() {
+async fn a_security_code_expires_after_its_retention_and_the_card_stays() {
     let database = TestDatabase::create().await;
     let vault = TestVault::start_with(database, |config| {
         config.security_codes.retention = Duration::from_secs(2);
@@ -86,7 +86,7 @@ async fn a_security_code_goes_after_its_retention_and_the_card_stays() {
     assert_eq!(code_rows(&vault).await, 1);
     tokio::time::sleep(Duration::from_millis(2_100)).await;
     let node = cloakroom::ids::new_uuid();
-    // Another node would have to wait for the lease; the table is swept by whoever has it.
+    // This node may have to wait for the lease, so the table is swept directly as well.
     let _ = cloakroom::jobs::sweep_once(&vault.vault, node).await;
     cloakroom::security_codes::sweep(&vault.vault.db)
         .await
@@ -95,13 +95,13 @@ async fn a_security_code_goes_after_its_retention_and_the_card_stays() {
 }
 
 #[tokio::test]
-async fn updates_change_remove_and_keep_the_security_code() {
+async fn updates_change_remove_and_preserve_the_security_code() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
     let id = create(&client, json!({"number": NUMBER, "cvc": "123"})).await;
     let path = format!("/tokens/{id}");
 
-    let kept = client.patch(&path, json!({"metadata": {"a": "b"}})).await;
+    let preserved = client.patch(&path, json!({"metadata": {"a": "b"}})).await;
     let moved = client
         .patch(&path, json!({"data": {"number": "5555555555554444"}}))
         .await;
@@ -111,7 +111,7 @@ async fn updates_change_remove_and_keep_the_security_code() {
     let found = client.get(&path).await;
     let invalid = client.patch(&path, json!({"data": {"cvc": "12"}})).await;
 
-    assert_eq!(kept.body["data"]["cvc"], "123");
+    assert_eq!(preserved.body["data"]["cvc"], "123");
     assert_eq!(moved.body["data"]["cvc"], "123");
     assert_eq!(changed.body["data"]["cvc"], "456");
     assert_eq!(removed.body["data"], json!({"number": "5555555555554444"}));
@@ -121,7 +121,7 @@ async fn updates_change_remove_and_keep_the_security_code() {
 }
 
 #[tokio::test]
-async fn a_deleted_card_takes_its_security_code_along() {
+async fn deleting_a_card_deletes_its_security_code() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
     let id = create(&client, json!({"number": NUMBER, "cvc": "123"})).await;
@@ -132,7 +132,7 @@ async fn a_deleted_card_takes_its_security_code_along() {
 }
 
 #[tokio::test]
-async fn nothing_that_is_kept_depends_on_the_security_code() {
+async fn stored_digests_do_not_depend_on_the_security_code() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
     let new = |cvc: &str| {
@@ -155,7 +155,7 @@ async fn nothing_that_is_kept_depends_on_the_security_code() {
 }
 
 #[tokio::test]
-async fn expressions_that_are_kept_may_not_ask_for_the_security_code() {
+async fn stored_expressions_may_not_reference_the_security_code() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
     let card = |attribute: &str, value: Value| {
@@ -180,7 +180,7 @@ async fn expressions_that_are_kept_may_not_ask_for_the_security_code() {
 }
 
 #[tokio::test]
-async fn a_security_code_of_another_node_is_absent_without_redis() {
+async fn a_security_code_is_unavailable_on_other_nodes_without_redis() {
     let vault = TestVault::start().await;
     let tenant = vault.tenant().await;
     let holder = vault
@@ -212,7 +212,7 @@ async fn a_security_code_of_another_node_is_absent_without_redis() {
 }
 
 #[tokio::test]
-async fn details_follow_the_type() {
+async fn card_details_depend_on_the_token_type() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
     let details = async |kind: &str, data: Value, name: &str| {
@@ -223,15 +223,19 @@ async fn details_follow_the_type() {
     };
 
     let card = json!({"number": NUMBER, "expiration_month": 1, "expiration_year": 2030});
-    let told = r#""brand":"visa","funding":"credit","authentication":"sca_required","issuer":{"country":"BM"},"issuer_country":{"alpha2":"BM","numeric":"060","name":"Bermuda"}}"#;
+    let bin_details = concat!(
+        r#""brand":"visa","funding":"credit","authentication":"sca_required","#,
+        r#""issuer":{"country":"BM"},"#,
+        r#""issuer_country":{"alpha2":"BM","numeric":"060","name":"Bermuda"}}"#
+    );
     let dated = format!(
-        r#"{{"bin":"42424242","last4":"4242","expiration_month":1,"expiration_year":2030,{told}"#
+        r#"{{"bin":"42424242","last4":"4242","expiration_month":1,"expiration_year":2030,{bin_details}"#
     );
     assert_eq!(details("card", card.clone(), "card").await, dated);
     assert_eq!(details("network_token", card, "network_token").await, dated);
     assert_eq!(
         details("card_number", json!(NUMBER), "card").await,
-        format!(r#"{{"bin":"42424242","last4":"4242",{told}"#)
+        format!(r#"{{"bin":"42424242","last4":"4242",{bin_details}"#)
     );
     let bank = json!({"routing_number": "021000021", "account_number": "00001"});
     assert_eq!(

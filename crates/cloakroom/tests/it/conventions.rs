@@ -1,4 +1,4 @@
-//! What holds for every route: bodies, headers, limits, statuses.
+//! HTTP conventions of all routes: bodies, headers, limits, statuses.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{TestDatabase, TestVault};
 
 #[tokio::test]
-async fn failures_are_problems_with_all_members() {
+async fn errors_are_problem_details_with_all_members() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
 
@@ -35,20 +35,20 @@ async fn failures_are_problems_with_all_members() {
       }
     }
     "#);
-    for answer in [unknown_path, wrong_method, invalid] {
+    for response in [unknown_path, wrong_method, invalid] {
         assert_eq!(
-            answer.header("content-type"),
+            response.header("content-type"),
             "application/problem+json; charset=utf-8"
         );
-        assert_eq!(answer.header("cache-control"), "no-store");
+        assert_eq!(response.header("cache-control"), "no-store");
     }
 }
 
 #[tokio::test]
-async fn the_trace_id_comes_back_or_is_made() {
+async fn the_trace_id_is_echoed_or_generated() {
     let vault = TestVault::start().await;
     let client = vault.client_with(None);
-    let ask = async |trace: &str| {
+    let trace_id_for = async |trace: &str| {
         let request = client
             .request(Method::GET, "/ping")
             .header("BT-TRACE-ID", trace);
@@ -62,14 +62,18 @@ async fn the_trace_id_comes_back_or_is_made() {
         (&long, false),
         ("", false),
     ];
-    for (trace, kept) in cases {
-        let told = ask(trace).await;
-        assert_eq!(told == trace, kept, "{trace:?} became {told:?}");
-        assert!(!told.is_empty());
+    for (trace, is_echoed) in cases {
+        let returned = trace_id_for(trace).await;
+        assert_eq!(
+            returned == trace,
+            is_echoed,
+            "{trace:?} became {returned:?}"
+        );
+        assert!(!returned.is_empty());
     }
-    // A card number in a trace id would end in the log.
+    // A card number in a trace id would be logged.
     assert_ne!(
-        ask("order 4242424242424242").await,
+        trace_id_for("order 4242424242424242").await,
         "order 4242424242424242"
     );
 }
@@ -84,11 +88,8 @@ async fn bodies_are_json_within_limits() {
     let ok = r#"{"type":"token","data":"x"}"#;
     let sized = |bytes: usize| format!(r#"{{"type":"token","data":"{}"}}"#, "x".repeat(bytes - 2));
     let nested = |levels: usize| {
-        format!(
-            r#"{{"type":"token","data":{}1{}}}"#,
-            "[".repeat(levels),
-            "]".repeat(levels)
-        )
+        let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+        format!(r#"{{"type":"token","data":{open}1{close}}}"#)
     };
 
     let mebibyte = 1024 * 1024;
@@ -103,7 +104,7 @@ async fn bodies_are_json_within_limits() {
         ("{".to_owned(), "application/json", 400, "body"),
         (format!("{ok} {ok}"), "application/json", 400, "body"),
         ("[]".to_owned(), "application/json", 400, "body"),
-        // An array of all members in order is no object either.
+        // An array with all members in order is not an object.
         (
             format!(r#"[null,"token","x"{}]"#, ",null".repeat(10)),
             "application/json",
@@ -140,18 +141,19 @@ async fn bodies_are_json_within_limits() {
         (nested(31), "application/json", 201, ""),
         (nested(32), "application/json", 400, "body"),
     ];
-    for (body, media, status, refused) in cases {
-        let answer = client.post_text("/tokens", &body, media).await;
+    for (body, media, status, rejected) in cases {
+        let response = client.post_text("/tokens", &body, media).await;
         let case = format!("{media} {}", &body[..body.len().min(60)]);
-        assert_eq!(answer.status.as_u16(), status, "{case}: {}", answer.body);
-        if !refused.is_empty() {
-            assert_eq!(answer.refused(), [refused], "{case}");
+        let actual = response.status.as_u16();
+        assert_eq!(actual, status, "{case}: {}", response.body);
+        if !rejected.is_empty() {
+            assert_eq!(response.refused(), [rejected], "{case}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_wrong_type_is_named_in_the_words_of_json() {
+async fn type_errors_name_the_expected_json_type() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
 
@@ -168,13 +170,13 @@ async fn a_wrong_type_is_named_in_the_words_of_json() {
         (r#"{"privacy":7}"#, "privacy", "must be an object"),
     ];
     for (body, path, rule) in cases {
-        let answer = client.post_text("/tokens", body, "application/json").await;
-        assert_eq!(answer.body["errors"], json!({ path: [rule] }), "{body}");
+        let response = client.post_text("/tokens", body, "application/json").await;
+        assert_eq!(response.body["errors"], json!({ path: [rule] }), "{body}");
     }
 }
 
 #[tokio::test]
-async fn a_compressed_body_is_refused() {
+async fn compressed_bodies_are_rejected() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
 
@@ -183,13 +185,13 @@ async fn a_compressed_body_is_refused() {
         .header("content-type", "application/json")
         .header("content-encoding", "gzip")
         .body("{}");
-    let answer = client.send(request).await;
+    let response = client.send(request).await;
 
-    assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert_eq!(response.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_arrive_is_not_waited_for() {
+async fn incomplete_bodies_time_out() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let vault = TestVault::start_with(TestDatabase::create().await, |config| {
         config.http.body_timeout = Duration::from_millis(200);
@@ -213,19 +215,19 @@ async fn a_body_that_does_not_arrive_is_not_waited_for() {
         holder.key
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    let mut answer = vec![0; 1024];
-    let reading = stream.read(&mut answer);
+    let mut response = vec![0; 1024];
+    let reading = stream.read(&mut response);
     let length = tokio::time::timeout(Duration::from_secs(5), reading)
         .await
         .unwrap()
         .unwrap();
 
-    let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
-    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    let response = String::from_utf8_lossy(&response[..length]).into_owned();
+    assert!(response.starts_with("HTTP/1.1 408"), "{response}");
 }
 
 #[tokio::test]
-async fn a_trailing_slash_and_a_prefix_change_nothing() {
+async fn trailing_slashes_and_path_prefixes_are_accepted() {
     let vault = TestVault::start_with(TestDatabase::create().await, |config| {
         config.http.base_url = Some("https://vault.example/cards".parse().unwrap());
     })
@@ -245,7 +247,7 @@ async fn a_trailing_slash_and_a_prefix_change_nothing() {
 }
 
 #[tokio::test]
-async fn browsers_on_any_site_may_ask() {
+async fn cross_origin_requests_are_allowed() {
     let vault = TestVault::start().await;
     let client = vault.client_with(None);
 
@@ -261,17 +263,17 @@ async fn browsers_on_any_site_may_ask() {
     let request = client
         .request(Method::GET, "/ping")
         .header("origin", "https://shop.example");
-    let answer = client.send(request).await;
-    let elsewhere = client.get("/ping").await;
-    let bare = client.send(client.request(Method::OPTIONS, "/ping")).await;
+    let response = client.send(request).await;
+    let without_origin = client.get("/ping").await;
+    let plain_options = client.send(client.request(Method::OPTIONS, "/ping")).await;
 
-    // Whoever is no browser learns nothing about sites.
+    // Requests without an `Origin` get no CORS headers.
     assert!(
-        !elsewhere
+        !without_origin
             .headers
             .contains_key("access-control-allow-origin")
     );
-    assert_eq!(bare.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(plain_options.status, StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(preflight.status, StatusCode::OK);
     assert_eq!(preflight.header("access-control-allow-origin"), "*");
     let allowed = preflight.header("access-control-allow-headers").to_owned();
@@ -281,7 +283,7 @@ async fn browsers_on_any_site_may_ask() {
             .header("access-control-allow-methods")
             .contains("PATCH")
     );
-    let exposed = answer.header("access-control-expose-headers").to_owned();
+    let exposed = response.header("access-control-expose-headers").to_owned();
     let limits =
         "x-ratelimit-limit,x-ratelimit-remaining,x-ratelimit-reset,ratelimit-policy,ratelimit";
     assert_eq!(
@@ -291,10 +293,10 @@ async fn browsers_on_any_site_may_ask() {
 }
 
 #[tokio::test]
-async fn the_parsers_own_marks_are_not_taken_from_clients() {
+async fn private_markers_of_the_json_parser_are_rejected() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
-    // Each round hides the last one in a string that the parser would read anew.
+    // Each round nests the previous one in a string that the parser would parse again.
     let mut bomb = "1".to_owned();
     for _ in 0..60 {
         let hidden = bomb.replace('\\', "\\u005c").replace('"', "\\u0022");
@@ -310,20 +312,20 @@ async fn the_parsers_own_marks_are_not_taken_from_clients() {
         format!(r#"{{"type":"token","data":1,"metadata":{number}}}"#),
     ];
     for body in cases {
-        let answer = client.post_text("/tokens", &body, "application/json").await;
-        assert_eq!(answer.refused(), ["body"], "{}", &body[..60]);
+        let response = client.post_text("/tokens", &body, "application/json").await;
+        assert_eq!(response.refused(), ["body"], "{}", &body[..60]);
     }
     assert_eq!(client.get("/ping").await.status, StatusCode::OK);
 }
 
 #[tokio::test]
-async fn an_undecodable_id_is_nobodys_id() {
+async fn undecodable_ids_are_not_found() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
 
     for id in ["%FF", "%00", "%2F", "..%2f..", "%F0%9F%98%80", "x%"] {
-        let answer = client.get(&format!("/tokens/{id}")).await;
-        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{id}");
-        assert_eq!(answer.body["detail"], "Token not found.", "{id}");
+        let response = client.get(&format!("/tokens/{id}")).await;
+        assert_eq!(response.status, StatusCode::NOT_FOUND, "{id}");
+        assert_eq!(response.body["detail"], "Token not found.", "{id}");
     }
 }

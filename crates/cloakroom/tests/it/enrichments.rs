@@ -1,4 +1,4 @@
-//! What is known about bank accounts and about the first digits of cards.
+//! Enrichments: bank account verification and card details by BIN.
 
 use cloakroom::access::{ApplicationKind, Grants, Permission, Transform};
 use http::StatusCode;
@@ -16,7 +16,7 @@ fn account(number: &str) -> Value {
 
 /// Covers 20.1.
 #[tokio::test]
-async fn accounts_are_verified_by_token() {
+async fn bank_accounts_are_verified_by_token() {
     let vault = TestVault::start().await;
     let tenant = vault.tenant().await;
     let creator = vault.client(&tenant, everything(Transform::Mask)).await;
@@ -42,15 +42,20 @@ async fn accounts_are_verified_by_token() {
     ];
     for (token, mut body, status) in cases {
         body["token_id"] = json!(creator.post("/tokens", token.clone()).await.id());
-        let answer = user.post("/enrichments/bank-account-verify", body).await;
-        assert_eq!(answer.status, StatusCode::OK, "{token}: {}", answer.body);
-        assert_eq!(answer.body, json!({"status": status}), "{token}");
+        let response = user.post("/enrichments/bank-account-verify", body).await;
+        assert_eq!(
+            response.status,
+            StatusCode::OK,
+            "{token}: {}",
+            response.body
+        );
+        assert_eq!(response.body, json!({"status": status}), "{token}");
     }
 }
 
 /// Covers 20.2.
 #[tokio::test]
-async fn what_cannot_be_verified_is_named() {
+async fn invalid_verifications_are_rejected() {
     let vault = TestVault::start().await;
     let tenant = vault.tenant().await;
     let creator = vault.client(&tenant, everything(Transform::Mask)).await;
@@ -76,19 +81,29 @@ async fn what_cannot_be_verified_is_named() {
             "country_code",
         ),
     ];
-    for (body, refused) in cases {
-        let answer = user
+    for (body, attribute) in cases {
+        let response = user
             .post("/enrichments/bank-account-verify", body.clone())
             .await;
-        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{body}");
-        assert_eq!(answer.refused(), [refused], "{body}");
+        assert_eq!(response.status, StatusCode::BAD_REQUEST, "{body}");
+        assert_eq!(response.refused(), [attribute], "{body}");
     }
+}
+
+/// Covers 20.2.
+#[tokio::test]
+async fn verification_requires_token_use_in_the_container_and_is_recorded() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let creator = vault.client(&tenant, everything(Transform::Mask)).await;
+    let user = vault.client(&tenant, grants(&[Permission::TokenUse])).await;
+    let bank = creator.post("/tokens", bank("00001")).await.id();
     let logs = grants(&[Permission::LogRead]);
     let kind = ApplicationKind::Management;
     let logs = vault.holder(&tenant, kind, logs).await;
     let logs = vault.client_with(Some(&logs.key));
-    let told = async || logs.get(&format!("/logs?entity_id={bank}")).await;
-    let before = told().await.items().len();
+    let entries = async || logs.get(&format!("/logs?entity_id={bank}")).await;
+    let before = entries().await.items().len();
     let elsewhere = Grants {
         rules: vec![rule(1, "/pci/", Transform::Reveal, &[Permission::TokenUse])],
         ..grants(&[])
@@ -98,17 +113,21 @@ async fn what_cannot_be_verified_is_named() {
         "/enrichments/bank-account-verify",
         json!({"token_id": bank}),
     );
-    let answer = elsewhere.post(path, body.clone()).await;
-    assert_eq!(answer.status, StatusCode::FORBIDDEN);
-    assert_eq!(told().await.items().len(), before, "a refusal is no record");
+    let response = elsewhere.post(path, body.clone()).await;
+    assert_eq!(response.status, StatusCode::FORBIDDEN);
+    assert_eq!(
+        entries().await.items().len(),
+        before,
+        "a rejected request is not logged"
+    );
     user.post(path, body).await;
-    assert_eq!(told().await.items().len(), before + 1);
-    assert_eq!(told().await.items()[0]["message"], "Token used");
+    assert_eq!(entries().await.items().len(), before + 1);
+    assert_eq!(entries().await.items()[0]["message"], "Token used");
 }
 
 /// Covers 20.3.
 #[tokio::test]
-async fn a_bin_tells_what_is_known_in_display_case() {
+async fn card_details_by_bin_use_display_names() {
     let vault = TestVault::start().await;
     let tenant = vault.tenant().await;
     let client = vault.client(&tenant, grants(&[Permission::TokenUse])).await;
@@ -137,16 +156,16 @@ async fn a_bin_tells_what_is_known_in_display_case() {
         "bin=42424x",
         "bin=424242&bin=424242",
     ] {
-        let answer = client
+        let response = client
             .get(&format!("/enrichments/card-details?{bin}"))
             .await;
-        assert_eq!(answer.refused(), ["bin"], "{bin}");
+        assert_eq!(response.refused(), ["bin"], "{bin}");
     }
     let management = grants(&[Permission::LogRead]);
     let management = vault
         .holder(&tenant, ApplicationKind::Management, management)
         .await;
     let management = vault.client_with(Some(&management.key));
-    let answer = management.get("/enrichments/card-details?bin=424242").await;
-    assert_eq!(answer.status, StatusCode::FORBIDDEN);
+    let response = management.get("/enrichments/card-details?bin=424242").await;
+    assert_eq!(response.status, StatusCode::FORBIDDEN);
 }

@@ -1,6 +1,6 @@
-//! Sealed values and wrapped keys: bound to their place, and to this vault.
+//! Encrypted values and wrapped keys: bound to their row and to this vault.
 
-use cloakroom::Vault;
+use cloakroom::Node;
 use cloakroom::config::Environment;
 use cloakroom::keys::{self, RootKey};
 use http::StatusCode;
@@ -8,13 +8,13 @@ use serde_json::json;
 
 use crate::support::{Client, TestVault};
 
-async fn token_of(client: &Client, container: &str) -> String {
+async fn create_token(client: &Client, container: &str) -> String {
     let new = json!({"type": "token", "data": "secret", "containers": [container]});
     client.post("/tokens", new).await.id()
 }
 
 #[tokio::test]
-async fn a_row_changed_by_sql_does_not_open() {
+async fn altered_rows_cannot_be_decrypted() {
     let attacks = [
         "update token set row_version = 2 where token_id = $1 or $2::uuid is null",
         "update token set kind = 2 where token_id = $1 or $2::uuid is null",
@@ -32,16 +32,20 @@ async fn a_row_changed_by_sql_does_not_open() {
     let client = vault.revealing_client().await;
     let database = vault.database.connect().await;
     for attack in attacks {
-        let victim = token_of(&client, "/a/").await;
-        let other = token_of(&client, "/b/").await;
+        let victim = create_token(&client, "/a/").await;
+        let other = create_token(&client, "/b/").await;
         let ids: [uuid::Uuid; 2] = [victim.parse().unwrap(), other.parse().unwrap()];
 
         let changed = database.execute(attack, &[&ids[0], &ids[1]]).await.unwrap();
 
         assert_eq!(changed, 1, "{attack}");
-        let answer = client.get(&format!("/tokens/{victim}")).await;
-        assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR, "{attack}");
-        assert_eq!(answer.body["code"], "integrity_error", "{attack}");
+        let response = client.get(&format!("/tokens/{victim}")).await;
+        assert_eq!(
+            response.status,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "{attack}"
+        );
+        assert_eq!(response.body["code"], "integrity_error", "{attack}");
         assert_eq!(
             client.get(&format!("/tokens/{other}")).await.status,
             StatusCode::OK
@@ -50,14 +54,14 @@ async fn a_row_changed_by_sql_does_not_open() {
 }
 
 #[tokio::test]
-async fn a_value_moved_to_another_tenant_does_not_open() {
+async fn values_moved_to_another_tenant_cannot_be_decrypted() {
     let vault = TestVault::start().await;
     let (one, two) = (
         vault.revealing_client().await,
         vault.revealing_client().await,
     );
-    let id = token_of(&one, "/a/").await;
-    token_of(&two, "/a/").await;
+    let id = create_token(&one, "/a/").await;
+    create_token(&two, "/a/").await;
 
     let database = vault.database.connect().await;
     let uuid: uuid::Uuid = id.parse().unwrap();
@@ -74,15 +78,15 @@ async fn a_value_moved_to_another_tenant_does_not_open() {
         one.get(&format!("/tokens/{id}")).await.status,
         StatusCode::NOT_FOUND
     );
-    let answer = two.get(&format!("/tokens/{id}")).await;
-    assert_eq!(answer.body["code"], "integrity_error");
+    let response = two.get(&format!("/tokens/{id}")).await;
+    assert_eq!(response.body["code"], "integrity_error");
 }
 
 #[tokio::test]
-async fn every_flipped_bit_is_noticed() {
+async fn every_flipped_bit_is_detected() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
-    let id = token_of(&client, "/a/").await;
+    let id = create_token(&client, "/a/").await;
     let database = vault.database.connect().await;
     let row = database
         .query_one("select length(sealed) * 8 from token", &[])
@@ -93,8 +97,8 @@ async fn every_flipped_bit_is_noticed() {
 
     for bit in 0..bits {
         database.execute(flip, &[&bit]).await.unwrap();
-        let answer = client.get(&format!("/tokens/{id}")).await;
-        assert_eq!(answer.body["code"], "integrity_error", "bit {bit}");
+        let response = client.get(&format!("/tokens/{id}")).await;
+        assert_eq!(response.body["code"], "integrity_error", "bit {bit}");
         database.execute(flip, &[&bit]).await.unwrap();
     }
 
@@ -105,7 +109,7 @@ async fn every_flipped_bit_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_vault_opens_only_with_its_own_root_key_and_environment() {
+async fn vaults_open_only_with_their_root_key_and_environment() {
     let vault = TestVault::start().await;
     let folder = tempfile::tempdir().unwrap();
     let another_key = folder.path().join("another.key");
@@ -116,9 +120,9 @@ async fn a_vault_opens_only_with_its_own_root_key_and_environment() {
     let mut wrong_environment = vault.configuration();
     wrong_environment.vault.environment = Environment::Production;
 
-    let error = Vault::open(wrong_key).await.err().unwrap().to_string();
+    let error = Node::open(wrong_key).await.err().unwrap().to_string();
     assert!(error.contains("another root key"), "{error}");
-    let error = Vault::open(wrong_environment)
+    let error = Node::open(wrong_environment)
         .await
         .err()
         .unwrap()
@@ -127,23 +131,23 @@ async fn a_vault_opens_only_with_its_own_root_key_and_environment() {
         error.contains("belongs to the environment `test`"),
         "{error}"
     );
-    assert!(Vault::open(vault.configuration()).await.is_ok());
+    assert!(Node::open(vault.configuration()).await.is_ok());
 }
 
 #[tokio::test]
-async fn examining_finds_each_key_and_each_broken_one() {
+async fn key_verification_reports_every_broken_key() {
     let vault = TestVault::start().await;
     let tenants = [vault.tenant().await.id, vault.tenant().await.id];
     let root = RootKey::load(&vault.configuration().root_key).unwrap();
     let examine = async || {
-        keys::examine(&vault.vault.db, &root, "test", &tenants)
+        keys::inspect(&vault.vault.db, &root, "test", &tenants)
             .await
             .unwrap()
     };
 
     let intact = examine().await;
     let database = vault.database.connect().await;
-    // Wrapped keys that change places, a bit that flips, and a check value that lies.
+    // Swapped wrapped keys, a flipped bit, and a wrong check value.
     let attacks = [
         (
             "update tenant_key set wrapped = (select wrapped from tenant_key
@@ -159,7 +163,7 @@ async fn examining_finds_each_key_and_each_broken_one() {
             "update system_key set check_value = '\\x00' where purpose = 8",
             3,
         ),
-        // A broken key-encryption key takes what it wraps along.
+        // A broken key-encryption key makes the keys it wraps unusable too.
         (
             "update tenant_key set version = 2 where tenant_id = 2 and purpose = 2",
             7,
@@ -180,7 +184,7 @@ async fn examining_finds_each_key_and_each_broken_one() {
 }
 
 #[tokio::test]
-async fn a_tenant_with_a_foreign_key_gets_nothing_rather_than_another_key() {
+async fn corrupt_tenant_keys_are_rejected_and_not_replaced() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
     let database = vault.database.connect().await;
@@ -188,16 +192,16 @@ async fn a_tenant_with_a_foreign_key_gets_nothing_rather_than_another_key() {
         where purpose = 3";
     database.execute(corrupt, &[]).await.unwrap();
 
-    let answer = client
+    let response = client
         .post("/tokens", json!({"type": "token", "data": 1}))
         .await;
 
-    assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
-    assert_eq!(answer.body["code"], "wrong_key");
+    assert_eq!(response.status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(response.body["code"], "wrong_key");
 }
 
 #[tokio::test]
-async fn a_second_node_opens_what_the_first_one_sealed() {
+async fn other_nodes_decrypt_encrypted_values() {
     let vault = TestVault::start().await;
     let tenant = vault.tenant().await;
     let keys = vault.vault.keys.of(tenant.id).await.unwrap();
@@ -210,37 +214,37 @@ async fn a_second_node_opens_what_the_first_one_sealed() {
     };
     let sealed = keys.seal(&record, b"secret").unwrap();
 
-    let second = Vault::open(vault.configuration()).await.unwrap();
+    let second = Node::open(vault.configuration()).await.unwrap();
     let opened = second.keys.open(tenant.id, &record, &sealed).await.unwrap();
 
     assert_eq!(opened.expose(), b"secret");
 }
 
 #[tokio::test]
-async fn unwrapped_keys_are_forgotten_in_time() {
+async fn unwrapped_keys_are_evicted_after_their_ttl() {
     let vault = TestVault::start_with(crate::support::TestDatabase::create().await, |config| {
         config.root_key.cache_ttl = std::time::Duration::from_secs(3);
     })
     .await;
     let client = vault.revealing_client().await;
-    let path = format!("/tokens/{}", token_of(&client, "/a/").await);
+    let path = format!("/tokens/{}", create_token(&client, "/a/").await);
     let database = vault.database.connect().await;
 
-    // Destroyed for good; only the node's memory still knows the keys.
+    // The stored keys are deleted; only the cache of the node still has them.
     database
         .execute("delete from tenant_key", &[])
         .await
         .unwrap();
-    let remembered = client.get(&path).await;
+    let cached = client.get(&path).await;
     tokio::time::sleep(std::time::Duration::from_millis(3_100)).await;
-    let forgotten = client.get(&path).await;
+    let evicted = client.get(&path).await;
 
-    assert_eq!(remembered.status, StatusCode::OK);
-    assert_eq!(forgotten.body["code"], "missing_key", "{}", forgotten.body);
+    assert_eq!(cached.status, StatusCode::OK);
+    assert_eq!(evicted.body["code"], "missing_key", "{}", evicted.body);
 }
 
 #[tokio::test]
-async fn lost_system_keys_are_not_replaced_under_existing_tenants() {
+async fn lost_system_keys_are_not_replaced_when_tenants_exist() {
     let vault = TestVault::start().await;
     vault.tenant().await;
     let database = vault.database.connect().await;
@@ -248,25 +252,25 @@ async fn lost_system_keys_are_not_replaced_under_existing_tenants() {
     let lose = "delete from system_key where purpose = 7";
     assert_eq!(database.execute(lose, &[]).await.unwrap(), 1);
 
-    let opened = Vault::open(vault.configuration())
+    let opened = Node::open(vault.configuration())
         .await
         .err()
         .unwrap()
         .to_string();
-    let initialized = Vault::open_or_initialize(vault.configuration())
+    let initialized = Node::open_or_initialize(vault.configuration())
         .await
         .err()
         .unwrap()
         .to_string();
 
-    for refusal in [opened, initialized] {
-        assert!(refusal.contains("restore it from a backup"), "{refusal}");
+    for error in [opened, initialized] {
+        assert!(error.contains("restore it from a backup"), "{error}");
     }
-    let kept = database
+    let stored = database
         .query_one("select count(*) from system_key", &[])
         .await
         .unwrap();
-    assert_eq!(kept.get::<_, i64>(0), 1);
+    assert_eq!(stored.get::<_, i64>(0), 1);
 }
 
 #[tokio::test]
@@ -276,44 +280,44 @@ async fn opening_an_empty_vault_changes_nothing() {
     let empty = crate::support::TestDatabase::create().await;
     config.database.url = Some(cloakroom::config::Secret::new(&empty.url));
 
-    let error = Vault::open(config).await.err().unwrap().to_string();
+    let error = Node::open(config).await.err().unwrap().to_string();
 
     assert!(error.contains("`cloakroom tenant create`"), "{error}");
     let count = "select (select count(*) from vault) + (select count(*) from system_key)";
-    let kept = empty.connect().await.query_one(count, &[]).await.unwrap();
-    assert_eq!(kept.get::<_, i64>(0), 0);
+    let stored = empty.connect().await.query_one(count, &[]).await.unwrap();
+    assert_eq!(stored.get::<_, i64>(0), 0);
 }
 
 #[tokio::test]
-async fn requests_that_miss_a_key_together_wait_once() {
+async fn concurrent_key_misses_share_one_load() {
     use std::time::{Duration, Instant};
     let vault = TestVault::start_with(crate::support::TestDatabase::create().await, |config| {
         config.database.read_deadline = Duration::from_millis(500);
     })
     .await;
     let client = vault.revealing_client().await;
-    // The caller is remembered; the tenant's keys were not needed yet.
+    // The key of the caller is cached; the keys of the tenant have not been loaded yet.
     client
         .get("/tokens/c06d0789-0a38-40be-b7cc-c28a718f76f1")
         .await;
-    let mut locker = vault.database.connect().await;
-    let lock = locker.transaction().await.unwrap();
+    let mut blocker = vault.database.connect().await;
+    let lock = blocker.transaction().await.unwrap();
     lock.execute("lock table tenant_key in access exclusive mode", &[])
         .await
         .unwrap();
 
     let started = Instant::now();
-    let mut waiting = tokio::task::JoinSet::new();
+    let mut requests = tokio::task::JoinSet::new();
     for _ in 0..6 {
         let client = client.clone();
-        waiting.spawn(async move {
+        requests.spawn(async move {
             client
                 .post("/tokens", json!({"type": "token", "data": 1}))
                 .await
                 .status
         });
     }
-    let statuses = waiting.join_all().await;
+    let statuses = requests.join_all().await;
 
     assert!(
         statuses

@@ -1,45 +1,43 @@
-//! The vault through its front door: real PostgreSQL, real HTTP, one binary.
+//! Integration tests over HTTP, against real PostgreSQL and Redis.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test fails by panicking, and tells its figures on its output"
+    reason = "tests fail by panicking and print what they measure"
 )]
 
 mod access;
 mod applications;
 mod attacks;
+mod authorization;
+mod batching;
 mod bins;
+mod card_data;
 mod cards;
 mod client_keys;
 mod conventions;
-mod create;
 mod deduplication;
 mod deprecations;
+mod disclosure;
 mod documents;
-mod doors;
 mod enrichments;
 mod erasures;
 mod expiry;
 mod formulas;
 mod idempotency;
-mod ids;
 mod intents;
 mod isolation;
 mod keys;
-mod lists;
 mod logs;
 mod members;
+mod queries;
 mod rate_limits;
-mod searches;
 mod security_codes;
 mod sessions;
 mod storage;
 mod support;
 mod tenants;
 mod threeds;
-mod together;
 mod tokens;
-mod updates;
 mod velocity;

@@ -1,4 +1,4 @@
-//! Running the official clients, unmodified, and other strangers against a vault made for the moment.
+//! Runs the official clients, unmodified, and other test suites against a temporary vault.
 
 mod methods;
 mod report;
@@ -11,14 +11,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-
-use crate::{process, workspace};
+use cloakroom_devtools::{packages, process, servers, workspace};
 use methods::{Methods, Unsupported};
 use report::Report;
 use sdk::{Effort, Sdk};
 use vault::Vault;
 
-/// All test runners end with this code when they finished and something failed.
+/// Exit code of all test runners after a complete run with failures.
 const TESTS_FAILED: i32 = 1;
 
 #[derive(clap::Args)]
@@ -26,28 +25,28 @@ pub(crate) struct Arguments {
     /// Run this suite only; may be given several times
     #[arg(long, value_enum)]
     sdk: Vec<Sdk>,
-    /// What the random requests of Schemathesis are made from
+    /// Seed of the random requests of Schemathesis
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Run so many nodes behind HAProxy, which hands each request to the next one
+    /// Number of nodes; several are behind HAProxy, which distributes requests round robin
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     nodes: u8,
     /// Run this program instead of building one
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// Run what `cargo build --workspace --all-targets` has made
+    /// Run what `cargo build --workspace --all-targets` has built
     #[arg(long, conflicts_with = "binary")]
     built: bool,
-    /// Let Schemathesis try for long, up to an hour
+    /// Extended run of Schemathesis, up to an hour
     #[arg(long)]
     long: bool,
 }
 
-/// One suite that was run.
+/// A completed run of a suite.
 struct Run {
     sdk: Sdk,
     report: Report,
-    /// The official clients tell of every method they have.
+    /// Reported by the suites of official clients.
     methods: Option<Methods>,
     took: Duration,
 }
@@ -68,46 +67,45 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     for sdk in &sdks {
         sdk.install(&folder)?;
     }
+    servers::install_missing()?;
+    if arguments.nodes > 1 {
+        packages::require(&[("haproxy", "haproxy")])?;
+    }
     let program = match &arguments.binary {
         Some(program) => std::path::absolute(program)?,
         None if arguments.built => workspace::built("cloakroom")?,
         None => build()?,
     };
 
-    // Every suite, also after one that failed: the table is to be whole.
+    // A failed suite does not stop the others, so that the table is complete.
     let runs: Result<Vec<Run>> = sdks
         .iter()
-        .map(|&sdk| run_suite(sdk, effort, (&program, arguments.nodes), &folder))
+        .map(|&sdk| run_suite(sdk, effort, &program, arguments.nodes, &folder))
         .collect();
     let runs = runs?;
-    let mut complaints = conclude(&runs);
-    complaints.extend(conclude_methods(&runs, &folder)?);
-    if !complaints.is_empty() {
+    let mut failures = summarize(&runs);
+    failures.extend(summarize_methods(&runs, &folder)?);
+    if !failures.is_empty() {
         for failure in runs.iter().flat_map(|run| run.report.failures()) {
-            say(&format!("FAILED {failure}"));
+            report_progress(&format!("FAILED {failure}"));
         }
-        bail!("{}", complaints.join("; "));
+        bail!("{}", failures.join("; "));
     }
     Ok(())
 }
 
-/// Runs one suite on a vault of its own, so that what others left behind cannot matter.
-fn run_suite(
-    sdk: Sdk,
-    effort: Effort,
-    (program, nodes): (&Path, u8),
-    folder: &Path,
-) -> Result<Run> {
+/// Runs one suite against a vault of its own, independent of data that other suites leave behind.
+fn run_suite(sdk: Sdk, effort: Effort, program: &Path, nodes: u8, folder: &Path) -> Result<Run> {
     let file = folder.join(format!("{sdk}-report.jsonl"));
     fs::write(&file, "").with_context(|| file.display().to_string())?;
     let methods = methods_file(sdk, folder);
     fs::write(&methods, "").with_context(|| methods.display().to_string())?;
     let started_at = Instant::now();
     let vault = Vault::start(program, nodes)?;
-    // For what can be done to a tenant only once.
-    let spare = Vault::start(program, 1)?;
+    // For the deletion of a tenant.
+    let spare = Vault::start_spare(program)?;
     let limited = Vault::start_limited(program, nodes)?;
-    say(&format!(
+    report_progress(&format!(
         "running the suite of {} against {} ({nodes} nodes)",
         sdk.package(),
         vault.base_url()
@@ -130,7 +128,7 @@ fn run_suite(
         bail!("the {sdk} suite did not finish: {status}");
     }
     let took = started_at.elapsed();
-    let methods = if sdk.tells_methods() {
+    let methods = if sdk.reports_methods() {
         Some(Methods::read(&methods, &Unsupported::read()?)?)
     } else {
         None
@@ -143,58 +141,62 @@ fn run_suite(
     })
 }
 
-/// Prints what was tried, and returns what is wrong with it.
-fn conclude(runs: &[Run]) -> Vec<String> {
+/// Prints the results and returns the failures.
+fn summarize(runs: &[Run]) -> Vec<String> {
     let table = report::table(runs.iter().map(|run| &run.report));
     println!("\n{table}\n");
-    let mut complaints = Vec::new();
+    let mut failures = Vec::new();
     for run in runs {
         let Run {
             sdk, report, took, ..
         } = run;
         let (count, failed) = (report.count(), report.failed());
         let waiting = report.waiting();
-        let (well, seconds) = (count - failed - waiting, took.as_secs_f64());
+        let (passed, seconds) = (count - failed - waiting, took.as_secs_f64());
         let not_yet = match waiting {
             0 => String::new(),
             some => format!(", {some} not yet"),
         };
-        say(&format!(
-            "{sdk}: {well} of {count} ok{not_yet} in {seconds:.1} s"
+        report_progress(&format!(
+            "{sdk}: {passed} of {count} ok{not_yet} in {seconds:.1} s"
         ));
         if count == 0 {
-            complaints.push(format!("the {sdk} suite tried nothing"));
+            failures.push(format!("the {sdk} suite ran no test"));
         } else if failed > 0 {
-            complaints.push(format!("{failed} of {count} failed with {sdk}"));
+            failures.push(format!("{failed} of {count} failed with {sdk}"));
         }
     }
-    complaints
+    failures
 }
 
-/// Prints every method of the clients that ran, and returns what is wrong with them.
-fn conclude_methods(runs: &[Run], folder: &Path) -> Result<Vec<String>> {
+/// Prints every method of the clients and returns the failures.
+fn summarize_methods(runs: &[Run], folder: &Path) -> Result<Vec<String>> {
     let clients: Vec<&Methods> = runs.iter().filter_map(|run| run.methods.as_ref()).collect();
     if clients.is_empty() {
         return Ok(Vec::new());
     }
     println!("\n{}\n", methods::table(&clients));
-    let mut complaints: Vec<String> = clients.iter().flat_map(|one| one.complaints()).collect();
+    let mut failures: Vec<String> = clients.iter().flat_map(|one| one.failures()).collect();
     let all = Sdk::value_variants().iter();
-    let is_whole = clients.len() == all.filter(|sdk| sdk.tells_methods()).count();
-    if is_whole {
+    let is_complete = clients.len() == all.filter(|sdk| sdk.reports_methods()).count();
+    if is_complete {
         for entry in Unsupported::read()?.idle(&clients) {
-            complaints.push(format!("conformance/unsupported.json: nothing is {entry}"));
+            failures.push(format!(
+                "conformance/unsupported.json: no method matches {entry}"
+            ));
         }
         let page = methods::page(&clients);
         let written = folder.join("sdk-methods.md");
         fs::write(&written, &page).with_context(|| written.display().to_string())?;
-        let kept = fs::read_to_string(workspace::root().join("docs/api/sdk-methods.md"));
-        if complaints.is_empty() && kept.ok() != Some(page) {
+        let committed = fs::read_to_string(workspace::root().join("docs/api/sdk-methods.md"));
+        if failures.is_empty() && committed.ok() != Some(page) {
             let written = written.display();
-            complaints.push(format!("docs/api/sdk-methods.md is old: copy {written}"));
+            failures.push(format!(
+                "docs/api/sdk-methods.md is outdated: copy {written} to it"
+            ));
         }
     }
-    Ok(complaints)
+    Ok(failures)
 }
 
 fn methods_file(sdk: Sdk, folder: &Path) -> PathBuf {
@@ -202,18 +204,18 @@ fn methods_file(sdk: Sdk, folder: &Path) -> PathBuf {
 }
 
 fn build() -> Result<PathBuf> {
-    say("building cloakroom");
+    report_progress("building cloakroom");
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--quiet", "--package", "cloakroom-cli", "--locked"]);
-    process::run_well(cargo)?;
+    process::run_successfully(cargo)?;
     workspace::built("cloakroom")
 }
 
-/// What is installed and written for the suites, beside what cargo builds.
+/// The folder of installed suites and their results.
 fn folder() -> PathBuf {
     workspace::target_folder().join("conformance")
 }
 
-fn say(what: &str) {
-    println!("conformance: {what}");
+fn report_progress(message: &str) {
+    println!("conformance: {message}");
 }

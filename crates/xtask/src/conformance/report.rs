@@ -1,4 +1,4 @@
-//! What the suites tried and how it went: one JSON line for each attempt.
+//! Results of the suites: one JSON line per attempt.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ struct Row {
     method: String,
     tried: String,
     result: Outcome,
-    /// What the client or the suite said about a failure.
+    /// The message of the client or the suite about a failure.
     #[serde(default)]
     why: String,
 }
@@ -29,7 +29,7 @@ struct Row {
 enum Outcome {
     #[serde(rename = "ok")]
     Well,
-    /// It failed as it had to: what it needs is not built.
+    /// Expected to fail: the vault does not implement it yet.
     #[serde(rename = "not yet")]
     Waiting,
     #[serde(rename = "FAILED")]
@@ -42,7 +42,7 @@ impl Report {
         Self::parse(&text).with_context(|| file.display().to_string())
     }
 
-    /// Rows of one method stand together; files of one suite may have been run side by side.
+    /// Groups rows by method: files of a suite may run concurrently.
     fn parse(text: &str) -> Result<Self> {
         let rows: serde_json::Result<Vec<Row>> = text.lines().map(serde_json::from_str).collect();
         let mut rows = rows?;
@@ -62,7 +62,7 @@ impl Report {
         self.count_of(Outcome::Waiting)
     }
 
-    /// A line for each failure: the tables are long, and whoever reads their end looks for these.
+    /// One line per failure, printed after the long tables.
     pub(super) fn failures(&self) -> impl Iterator<Item = String> {
         self.rows_of(Outcome::Failed).map(|row| {
             let why: Vec<&str> = row.why.split_whitespace().collect();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_is_neither_is_an_error() {
+    fn an_unknown_result_is_an_error() {
         assert!(Report::parse(&LINES.replace("FAILED", "skipped")).is_err());
         assert!(Report::parse("").is_ok_and(|report| report.count() == 0));
     }

@@ -1,4 +1,4 @@
-//! What is run against a vault: how each is installed, and how its suite is run.
+//! The suites: how each is installed and run.
 
 use std::fmt;
 use std::fs;
@@ -7,12 +7,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use cloakroom_devtools::{packages, process, workspace};
 
-use super::say;
-use crate::{packages, process, workspace};
+use super::report_progress;
 
-/// The official SDKs, also the one for browsers in a browser, and a program that reads the description
-/// of the API and tries it out.
+/// The official SDKs, the browser SDK in Chromium, and Schemathesis, which tests the OpenAPI description.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(super) enum Sdk {
     Node,
@@ -22,10 +21,10 @@ pub(super) enum Sdk {
     Schemathesis,
 }
 
-/// The program, and Debian's package of it.
+/// The program and its Debian package.
 const CHROMIUM: &str = "chromium";
 
-/// How much of what could be tried is tried, where there is no end to it.
+/// Extent of randomized tests.
 #[derive(Clone, Copy)]
 pub(super) struct Effort {
     pub seed: u64,
@@ -43,20 +42,20 @@ impl Sdk {
         }
     }
 
-    /// Whether the suite tells of every method of its client: the official ones that are not retired.
-    pub(super) fn tells_methods(self) -> bool {
+    /// Whether the suite reports every method of its client. Those of current official clients do.
+    pub(super) fn reports_methods(self) -> bool {
         matches!(self, Self::Node | Self::Python)
     }
 
-    /// Installs what the suite's lock file names, unless that has been done.
+    /// Installs the packages of the suite's lock file, unless they are installed.
     pub(super) fn install(self, folder: &Path) -> Result<()> {
         let lock = fs::read(self.lock_file())?;
         let stamp = self.installed(folder).join("installed-from");
         if fs::read(&stamp).is_ok_and(|from| from == lock) && self.runs(folder) {
-            say(&format!("{} is installed", self.package()));
+            report_progress(&format!("{} is installed", self.package()));
             return Ok(());
         }
-        say(&format!("installing {}", self.package()));
+        report_progress(&format!("installing {}", self.package()));
         match self {
             Self::Node | Self::Browser => self.install_modules()?,
             Self::Python | Self::PythonLegacy | Self::Schemathesis => {
@@ -66,19 +65,19 @@ impl Sdk {
         fs::write(&stamp, lock).with_context(|| stamp.display().to_string())
     }
 
-    /// The command that runs the suite; its environment has yet to say where the vault is.
+    /// The command that runs the suite. The caller adds the address of the vault to its environment.
     pub(super) fn suite(self, folder: &Path, effort: Effort) -> Command {
         let mut command = match self {
             Self::Node => Command::new("node"),
             Self::Browser => {
                 let mut node = Command::new("node");
-                // For people to look at.
+                // For inspection by a developer.
                 node.env("CONFORMANCE_SCREENSHOTS", folder.join(self.to_string()));
                 node
             }
             Self::Python | Self::PythonLegacy | Self::Schemathesis => {
                 let mut python = Command::new(self.python(folder));
-                // Nothing is left behind between the sources.
+                // No cache files between the sources.
                 python.env("PYTHONDONTWRITEBYTECODE", "1");
                 python
             }
@@ -88,7 +87,7 @@ impl Sdk {
             Self::Python | Self::PythonLegacy => command.args(["-m", "pytest", "--quiet"]),
             Self::Schemathesis => command.arg("run.py").args(effort.words()),
         };
-        // The vault is on this machine: no proxy stands between.
+        // The vault is on this machine: bypass HTTP proxies.
         command
             .env("NO_PROXY", "127.0.0.1")
             .env("no_proxy", "127.0.0.1")
@@ -107,7 +106,7 @@ impl Sdk {
         })
     }
 
-    /// Node finds packages only beside the sources that use them; git ignores them there.
+    /// Node finds packages only beside the sources that use them. Git ignores them.
     fn installed(self, folder: &Path) -> PathBuf {
         match self {
             Self::Node | Self::Browser => self.sources().join("node_modules"),
@@ -123,23 +122,23 @@ impl Sdk {
         }
     }
 
-    /// Each has an environment of its own: they need different versions of the same packages.
+    /// Each suite has an environment of its own: they need different versions of the same packages.
     fn install_environment(self, folder: &Path) -> Result<()> {
-        if !can_make_environments() {
+        if !has_venv() {
             packages::install(&["python3", "python3-venv"])?;
         }
         let mut environment = Command::new("python3");
         environment
             .args(["-m", "venv", "--clear"])
             .arg(self.installed(folder));
-        process::run_well(environment)?;
+        process::run_successfully(environment)?;
 
         let mut pip = Command::new(self.python(folder));
         pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
             .args(["--quiet", "--require-hashes", "--only-binary", ":all:"])
             .arg("--requirement")
             .arg(self.lock_file());
-        process::run_well(pip)
+        process::run_successfully(pip)
     }
 
     fn install_modules(self) -> Result<()> {
@@ -151,7 +150,7 @@ impl Sdk {
         }
         let mut npm = Command::new("npm");
         npm.arg("ci").current_dir(self.sources());
-        process::run_well(npm)
+        process::run_successfully(npm)
     }
 
     fn python(self, folder: &Path) -> PathBuf {
@@ -160,7 +159,7 @@ impl Sdk {
 }
 
 impl Effort {
-    /// For the pipeline, a minute or two; the other, as long as one is willing to wait.
+    /// One or two minutes in the pipeline, up to an hour for an extended run.
     fn words(self) -> [String; 3] {
         let (cases, seconds) = if self.is_long {
             (1_000, 3_600)
@@ -175,7 +174,7 @@ impl Effort {
     }
 }
 
-/// The name on the command line, which is that of the folder too.
+/// The name on the command line and of the folder.
 impl fmt::Display for Sdk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = self.to_possible_value().ok_or(fmt::Error)?;
@@ -183,7 +182,7 @@ impl fmt::Display for Sdk {
     }
 }
 
-fn can_make_environments() -> bool {
+fn has_venv() -> bool {
     let mut python = Command::new("python3");
     python
         .args(["-c", "import ensurepip, venv"])
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_is_handed_on() {
+    fn the_seed_is_passed_on() {
         let effort = Effort {
             seed: 7,
             is_long: true,

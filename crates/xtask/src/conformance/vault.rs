@@ -1,4 +1,4 @@
-//! A vault made by `cloakroom dev`, for as long as the suites need it.
+//! A temporary vault, started with `cloakroom dev`.
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -9,34 +9,33 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use cloakroom_devtools::haproxy;
 use cloakroom_scratch::free_port;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Deserialize;
 
-use crate::haproxy;
-
-/// The official suites look at it.
+/// Expected by the official suites.
 const TENANT_NAME: &str = "SDK Integration Tests";
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(120);
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 pub(super) struct Vault {
     process: Process,
     ready: Ready,
-    /// In front of several nodes.
+    /// Only with several nodes.
     _proxy: Option<Proxy>,
 }
 
-/// HAProxy, and the folder of its settings.
+/// HAProxy and the folder of its configuration.
 struct Proxy {
     // Dropped in this order.
     _process: Process,
     _folder: tempfile::TempDir,
 }
 
-/// What `cloakroom dev --json` prints when it can be used.
+/// Output of `cloakroom dev --json` when the vault is ready.
 #[derive(Deserialize)]
 struct Ready {
     base_url: String,
@@ -57,13 +56,18 @@ impl Vault {
         Self::start_with(program, nodes, &[])
     }
 
-    /// A vault that limits the rate of requests, as a test tenant in production has it.
+    /// A vault with the rate limits of a test tenant in production.
     pub(super) fn start_limited(program: &Path, nodes: u8) -> Result<Self> {
         Self::start_with(program, nodes, &["--limits"])
     }
 
+    /// A vault whose tenant a suite can delete with one key, as in the hosted service.
+    pub(super) fn start_spare(program: &Path) -> Result<Self> {
+        Self::start_with(program, 1, &["--immediate-deletion"])
+    }
+
     fn start_with(program: &Path, nodes: u8, more: &[&str]) -> Result<Self> {
-        // Answers name the address that clients use, so it is chosen before there is anybody.
+        // Responses contain the address that clients use, so it is chosen before the nodes start.
         let front = match nodes {
             1 => None,
             _ => Some(SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?))),
@@ -88,13 +92,13 @@ impl Vault {
             Err(RecvTimeoutError::Timeout) => bail!("the vault is not ready after a minute"),
             Err(RecvTimeoutError::Disconnected) => {
                 bail!(
-                    "the vault ended with {} before it was ready",
+                    "the vault exited with {} before it was ready",
                     process.0.wait()?
                 )
             }
         };
         let ready: Ready =
-            serde_json::from_str(&line).context("what `cloakroom dev --json` printed")?;
+            serde_json::from_str(&line).context("the output of `cloakroom dev --json`")?;
         let proxy = front.map(|address| Proxy::start(address, &ready.node_urls));
         Ok(Self {
             process,
@@ -107,7 +111,7 @@ impl Vault {
         &self.ready.base_url
     }
 
-    /// What a suite needs in its environment, named as the official suites name it.
+    /// The environment of a suite, with the variable names of the official suites.
     pub(super) fn variables(&self) -> [(&'static str, &str); 5] {
         let Ready {
             base_url,
@@ -124,7 +128,7 @@ impl Vault {
         ]
     }
 
-    /// What a suite needs of a vault whose tenant it may delete.
+    /// The environment for a vault whose tenant the suite deletes.
     pub(super) fn spare_variables(&self) -> [(&'static str, &str); 2] {
         let Ready { base_url, keys, .. } = &self.ready;
         [
@@ -133,7 +137,7 @@ impl Vault {
         ]
     }
 
-    /// What a suite needs of a vault that limits the rate of its requests.
+    /// The environment for a vault with rate limits.
     pub(super) fn limited_variables(&self) -> [(&'static str, &str); 2] {
         let Ready { base_url, keys, .. } = &self.ready;
         [
@@ -142,18 +146,18 @@ impl Vault {
         ]
     }
 
-    /// Stops the vault, and takes anything but an orderly end as an error.
+    /// Stops the vault, and returns an error unless it exits successfully.
     pub(super) fn stop(mut self) -> Result<()> {
         let status = self.process.stop()?;
         if !status.success() {
-            bail!("the vault ended with {status}");
+            bail!("the vault failed: {status}");
         }
         Ok(())
     }
 }
 
 impl Proxy {
-    /// Starts it, and waits until it listens.
+    /// Starts HAProxy and waits until it listens.
     fn start(address: SocketAddr, node_urls: &[String]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("haproxy.cfg");
@@ -161,7 +165,7 @@ impl Proxy {
             .iter()
             .map(|url| url.trim_start_matches("http://"));
         let nodes: Vec<&str> = nodes.collect();
-        std::fs::write(&file, haproxy::settings(&address.to_string(), &nodes))?;
+        std::fs::write(&file, haproxy::configuration(&address.to_string(), &nodes))?;
         let mut command = Command::new("haproxy");
         command.args(["-db", "-q", "-f"]).arg(file);
         let mut process = Process(command.spawn().context("haproxy")?);
@@ -179,17 +183,17 @@ impl Proxy {
     }
 }
 
-/// A process that does not outlive this value.
+/// A process that is stopped when dropped.
 struct Process(Child);
 
 impl Process {
-    /// The lines that the process prints; reading goes on, so that it never waits for a reader.
+    /// The lines of the process's output. They are read to the end, so that the process never blocks.
     fn lines(&mut self) -> Result<Receiver<String>> {
         let stdout = self.0.stdout.take().context("the output is not piped")?;
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                // Only the first line is waited for.
+                // Only the first line is used.
                 let _received = sender.send(line);
             }
         });
@@ -210,7 +214,7 @@ impl Process {
         }
         self.0.kill()?;
         self.0.wait()?;
-        bail!("the vault did not stop when asked, and was killed")
+        bail!("the vault did not stop on SIGTERM and was killed")
     }
 }
 

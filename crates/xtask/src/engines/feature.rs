@@ -1,8 +1,8 @@
-//! Reading a statement for what engines differ in.
+//! Finds features in statements in which engines differ.
 
 use std::collections::BTreeSet;
 
-/// How a feature is told in a statement, by its name in `engines.toml`.
+/// Features of statements by their names in `engines.toml`, and how to recognize them.
 type Reader = fn(&str) -> bool;
 
 pub(super) const FEATURES: [(&str, Reader); 14] = [
@@ -31,7 +31,7 @@ pub(super) const FEATURES: [(&str, Reader); 14] = [
     ("`set_config`", |text| text.contains("set_config(")),
 ];
 
-/// Features of tables, told by migrations.
+/// Features of tables, recognized in migrations.
 pub(super) const SCHEMA_FEATURES: [(&str, &str); 7] = [
     ("partitions", "partition by"),
     ("`collate \"C\"`", "collate \"c\""),
@@ -42,7 +42,7 @@ pub(super) const SCHEMA_FEATURES: [(&str, &str); 7] = [
     ("`check` constraint", " check ("),
 ];
 
-/// What no statement and no migration may have, on any engine.
+/// Forbidden in statements and migrations, for any engine.
 pub(super) const RULED_OUT: [&str; 21] = [
     "pg_advisory",
     "listen ",
@@ -67,7 +67,7 @@ pub(super) const RULED_OUT: [&str; 21] = [
     "create temp",
 ];
 
-/// Without comments, in lower case, every gap a single space.
+/// Removes comments, converts to lower case, and collapses white space.
 pub(super) fn plain(text: &str) -> String {
     let lines = text
         .lines()
@@ -76,13 +76,13 @@ pub(super) fn plain(text: &str) -> String {
     words.join(" ").to_lowercase()
 }
 
-/// The features of a plain text.
+/// The features of a normalized statement.
 pub(super) fn features(text: &str) -> Vec<&'static str> {
     let has = FEATURES.iter().filter(|(_, is_there)| is_there(text));
     has.map(|(name, _)| *name).collect()
 }
 
-/// What is called like a function: a name right before a parenthesis.
+/// Names of functions: names directly before a parenthesis.
 pub(super) fn functions(text: &str) -> BTreeSet<&str> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices('(')
@@ -95,7 +95,7 @@ pub(super) fn functions(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Words of the language that may stand right before a parenthesis.
+/// Keywords that may be directly before a parenthesis.
 const WORDS: [&str; 5] = ["any", "exists", "in", "values", "all"];
 
 fn writes_inside_with(text: &str) -> bool {
@@ -131,10 +131,10 @@ fn writes_a_table_twice(text: &str) -> bool {
 fn locks(text: &str, several: bool) -> bool {
     text.match_indices("for update").any(|(at, _)| {
         let start = text[..at].rfind("select ").unwrap_or(0);
-        let asked = &text[start..at];
+        let selection = &text[start..at];
         let finds_several = [" limit ", "any(", " order by "]
             .iter()
-            .any(|sign| asked.contains(sign));
+            .any(|sign| selection.contains(sign));
         finds_several == several
     })
 }
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn features_are_told_from_statements() {
+    fn features_are_recognized_in_statements() {
         let cases: [(&str, &[&str]); 10] = [
             ("-- a::b\nselect 1\n from token where token_id = $1", &[]),
             (

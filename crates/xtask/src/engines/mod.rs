@@ -1,46 +1,45 @@
-//! Whether distributed forms of PostgreSQL would take the statements of the service as they are.
+//! Whether distributed PostgreSQL engines accept the statements of the service unchanged.
 //!
-//! What each engine accepts is written down in `docs/operate/engines.toml`, with where it is documented.
-//! Every statement is read for the features that matter; one that uses something nobody has looked up
-//! yet, or something that is ruled out, fails.
+//! `docs/operate/engines.toml` lists what each engine accepts, with sources. Every statement is searched for the features
+//! in which engines differ. A statement with an unlisted function or a forbidden feature is an error.
 
 mod feature;
 mod known;
 mod table;
 
 use anyhow::{Result, bail};
+use cloakroom_devtools::service_sql::ServiceSql;
+use cloakroom_devtools::workspace;
 
 use self::known::Known;
-use crate::scale::Source;
-use crate::workspace;
 
-/// The page that tells it, and where in the page.
+/// The page, and the markers of its generated part.
 pub(crate) const PAGE: &str = "docs/operate/scale.md";
 const START: &str =
     "<!-- generated from docs/operate/engines.toml and the statements of the service -->\n";
 const END: &str = "<!-- end of what is generated -->\n";
 
-/// The page as it should be.
+/// The page with its generated part updated.
 pub(crate) fn page() -> Result<String> {
     let known = Known::read(&workspace::root())?;
-    let source = Source::ask()?;
-    let statements: Vec<(&str, &str)> = source.all().collect();
-    let complaints = known.complaints(&statements, &source.migrations);
-    if !complaints.is_empty() {
-        bail!("{}", complaints.join("\n"));
+    let sql = ServiceSql::load()?;
+    let statements: Vec<(&str, &str)> = sql.statements().collect();
+    let errors = known.errors(&statements, &sql.migrations);
+    if !errors.is_empty() {
+        bail!("{}", errors.join("\n"));
     }
     let page = std::fs::read_to_string(workspace::root().join(PAGE))?;
     replaced(&page, &table::markdown(&known, &statements)?)
 }
 
-/// `page` with `generated` between its two marks.
+/// `page` with `generated` between the two markers.
 fn replaced(page: &str, generated: &str) -> Result<String> {
     let parts = page
         .split_once(START)
         .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
     match parts {
         Some((before, after)) => Ok(format!("{before}{START}\n{generated}\n{END}{after}")),
-        None => bail!("{PAGE} has no place for what is generated"),
+        None => bail!("{PAGE} has no markers for the generated part"),
     }
 }
 
@@ -49,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_stands_between_the_marks_is_replaced() {
+    fn only_text_between_the_markers_is_replaced() {
         let page = format!("above\n{START}old\n{END}below\n");
 
         let fresh = replaced(&page, "new\n").unwrap();

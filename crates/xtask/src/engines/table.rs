@@ -1,4 +1,4 @@
-//! The tables of `scale.md`: what engines make of features, and of each statement.
+//! The tables of `scale.md`: support of features and statements by engines.
 
 use std::fmt::Write;
 
@@ -10,13 +10,13 @@ use super::known::{Known, Verdict};
 pub(super) fn markdown(known: &Known, statements: &[(&str, &str)]) -> Result<String> {
     let mut text = String::new();
     totals(&mut text, known, statements)?;
-    refused(&mut text, known, statements)?;
+    rejected(&mut text, known, statements)?;
     let names: Vec<&str> = FEATURES.iter().map(|(name, _)| *name).collect();
     writeln!(text, "\nWhat each makes of what our statements use:\n")?;
-    answers(&mut text, known, &names, true)?;
+    support(&mut text, known, &names, true)?;
     let names: Vec<&str> = SCHEMA_FEATURES.iter().map(|(name, _)| *name).collect();
     writeln!(text, "\nAnd of what our tables use:\n")?;
-    answers(&mut text, known, &names, false)?;
+    support(&mut text, known, &names, false)?;
     writeln!(
         text,
         "\nThe statements about tokens, terms, claims, replies and the record:\n"
@@ -26,7 +26,8 @@ pub(super) fn markdown(known: &Known, statements: &[(&str, &str)]) -> Result<Str
     Ok(text)
 }
 
-/// How many are not simply accepted. Those that are do not count: a new one changes nothing here.
+/// Numbers of statements that are not fully supported. Supported ones are not counted, so that a new one does not change
+/// the page.
 fn totals(text: &mut String, known: &Known, statements: &[(&str, &str)]) -> Result<()> {
     writeln!(
         text,
@@ -39,7 +40,7 @@ fn totals(text: &mut String, known: &Known, statements: &[(&str, &str)]) -> Resu
     for engine in &known.engines {
         let verdicts: Vec<Verdict> = statements
             .iter()
-            .map(|statement| known.verdict_of(engine, *statement))
+            .map(|(name, sql)| known.verdict_of(engine, name, sql))
             .collect();
         let count = |wanted| {
             verdicts
@@ -59,12 +60,12 @@ fn totals(text: &mut String, known: &Known, statements: &[(&str, &str)]) -> Resu
     Ok(())
 }
 
-/// Every statement that would fail, of whichever room.
-fn refused(text: &mut String, known: &Known, statements: &[(&str, &str)]) -> Result<()> {
+/// Every rejected statement, of any module.
+fn rejected(text: &mut String, known: &Known, statements: &[(&str, &str)]) -> Result<()> {
     for engine in &known.engines {
         let names: Vec<String> = statements
             .iter()
-            .filter(|statement| known.verdict_of(engine, **statement) == Verdict::Refuses)
+            .filter(|(name, sql)| known.verdict_of(engine, name, sql) == Verdict::Refuses)
             .map(|(name, _)| format!("`{name}`"))
             .collect();
         if !names.is_empty() {
@@ -74,8 +75,8 @@ fn refused(text: &mut String, known: &Known, statements: &[(&str, &str)]) -> Res
     Ok(())
 }
 
-fn answers(text: &mut String, known: &Known, names: &[&str], of_statements: bool) -> Result<()> {
-    let said = if of_statements {
+fn support(text: &mut String, known: &Known, names: &[&str], of_statements: bool) -> Result<()> {
+    let entries = if of_statements {
         &known.features
     } else {
         &known.schema
@@ -84,8 +85,10 @@ fn answers(text: &mut String, known: &Known, names: &[&str], of_statements: bool
     for name in names {
         write!(text, "| {name} |")?;
         for engine in &known.engines {
-            let answer = said.get(*name).and_then(|said| said.get(&engine.key));
-            write!(text, " {} |", answer.map_or("unknown", String::as_str))?;
+            let entry = entries
+                .get(*name)
+                .and_then(|entries| entries.get(&engine.key));
+            write!(text, " {} |", entry.map_or("unknown", String::as_str))?;
         }
         writeln!(text)?;
     }
@@ -100,7 +103,7 @@ fn spread(text: &mut String, known: &Known, statements: &[(&str, &str)]) -> Resu
         };
         write!(text, "| `{name}` | {place} |")?;
         for engine in &known.engines {
-            let verdict = known.verdict_of(engine, (name, sql));
+            let verdict = known.verdict_of(engine, name, sql);
             write!(text, " {} |", verdict.word())?;
         }
         writeln!(text)?;
@@ -131,8 +134,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_statement_is_told_and_counted() {
-        let known = Known::read(&crate::workspace::root()).unwrap();
+    fn a_rejected_statement_is_listed_and_counted() {
+        let known = Known::read(&cloakroom_devtools::workspace::root()).unwrap();
         let sweep = "select 1 from token order by expires_at limit $1 for update skip locked";
         let statements = [
             ("tokens::find", "select 1 from token"),

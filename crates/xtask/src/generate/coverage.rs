@@ -1,4 +1,4 @@
-//! The table of rules and the tests that prove them, and what is missing in it.
+//! The table of rules and the tests that cover them, and the rules without a test.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ Each row is one rule of the token interface and the tests that fail when it is b
 without a test fails the build; one that waits for a part of the vault that is not built yet says so.
 ";
 
-/// Every rule, and every test that covers some.
+/// Every rule, and every test that covers rules.
 pub(super) struct Coverage {
     sections: Vec<Section>,
     tests: BTreeMap<RuleId, Vec<String>>,
@@ -27,19 +27,19 @@ impl Coverage {
         Self::of(rules::read(root)?, covers::read(root)?)
     }
 
-    /// Refuses tests that name unknown rules, and rules that wait although a test is there.
+    /// Rejects tests of unknown rules, and deferred rules that have a test.
     fn of(sections: Vec<Section>, covering: Vec<Covering>) -> Result<Self> {
         let mut tests: BTreeMap<RuleId, Vec<String>> = BTreeMap::new();
         for Covering { test, rules } in covering {
             for id in rules {
                 let known = sections.iter().flat_map(|section| &section.rules);
                 match known.into_iter().find(|rule| rule.id == id) {
-                    None => bail!("{test} covers {id}, which is no rule"),
+                    None => bail!("{test} covers {id}, which is not a rule"),
                     Some(Rule {
                         waits_for: Some(part),
                         ..
                     }) => {
-                        bail!("{test} covers {id}, which is said to wait for {part}")
+                        bail!("{test} covers {id}, which is marked as waiting for {part}")
                     }
                     Some(_) => tests.entry(id).or_default().push(test.clone()),
                 }
@@ -48,7 +48,7 @@ impl Coverage {
         Ok(Self { sections, tests })
     }
 
-    /// The rules without a test, one in a line.
+    /// The rules without a test, one per line.
     pub(super) fn unmapped(&self) -> String {
         let mut lines = String::new();
         for rule in self.rules_without_test() {
@@ -64,7 +64,7 @@ impl Coverage {
             .filter(|rule| rule.waits_for.is_none() && !self.tests.contains_key(&rule.id))
     }
 
-    /// The page; refused while any rule has no test.
+    /// The page. An error if a rule has no test.
     pub(super) fn table(&self) -> Result<String> {
         let missing: Vec<String> = self
             .rules_without_test()
@@ -72,7 +72,7 @@ impl Coverage {
             .collect();
         if !missing.is_empty() {
             bail!(
-                "no test covers {}; cargo xtask generate --unmapped says what they are",
+                "no test covers {}; cargo xtask generate --unmapped lists them",
                 missing.join(", ")
             );
         }
@@ -106,7 +106,7 @@ impl Coverage {
     }
 }
 
-/// A bar would end the cell.
+/// Escapes `|`, which would end the cell.
 fn escaped(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_every_rule_and_its_tests() {
+    fn the_table_contains_every_rule_and_its_tests() {
         let tests = vec![
             covering("create::a", &["3.1"]),
             covering("create::b", &["3.1", "3.2"]),
@@ -160,26 +160,26 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_without_a_test_is_listed_and_refused() {
+    fn a_rule_without_a_test_is_listed_and_rejected() {
         let coverage = Coverage::of(sections(), vec![covering("create::a", &["3.1"])]).unwrap();
 
         assert_eq!(coverage.unmapped(), "3.2    Second.\n");
-        let refused = coverage.table().unwrap_err().to_string();
-        assert!(refused.starts_with("no test covers 3.2;"), "{refused}");
+        let error = coverage.table().unwrap_err().to_string();
+        assert!(error.starts_with("no test covers 3.2;"), "{error}");
     }
 
     #[test]
-    fn a_test_of_an_unknown_or_waiting_rule_is_refused() {
+    fn a_test_of_an_unknown_or_deferred_rule_is_rejected() {
         let planted = [
-            ("3.9", "create::a covers 3.9, which is no rule"),
+            ("3.9", "create::a covers 3.9, which is not a rule"),
             (
                 "6.1",
-                "create::a covers 6.1, which is said to wait for events",
+                "create::a covers 6.1, which is marked as waiting for events",
             ),
         ];
         for (id, expected) in planted {
-            let refused = Coverage::of(sections(), vec![covering("create::a", &[id])]);
-            assert_eq!(refused.err().unwrap().to_string(), expected);
+            let error = Coverage::of(sections(), vec![covering("create::a", &[id])]);
+            assert_eq!(error.err().unwrap().to_string(), expected);
         }
     }
 }

@@ -1,5 +1,4 @@
-//! The files that are generated: from the code, by the built `cloakroom` command itself, and from
-//! the tests.
+//! Files generated from the code, by the `cloakroom` command, and from the tests.
 
 mod coverage;
 mod covers;
@@ -9,11 +8,12 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use cloakroom_devtools::{process, workspace};
 
-use crate::{engines, process, workspace};
+use crate::engines;
 use coverage::Coverage;
 
-/// What is generated from the code: the file, and the words after `cloakroom` that print it.
+/// Files generated from the code, and the arguments of `cloakroom` that print them.
 const GENERATED: [(&str, &[&str]); 5] = [
     ("docs/api/deprecations.md", &["deprecations", "--markdown"]),
     ("docs/api/openapi.json", &["openapi"]),
@@ -21,18 +21,18 @@ const GENERATED: [(&str, &[&str]); 5] = [
     ("docs/api/threeds.md", &["threeds-rules"]),
     ("docs/operate/configuration.md", &["config", "reference"]),
 ];
-/// Generated from the rules beside it and the tests that name them.
+/// Generated from the rules and the tests that cover them.
 const COVERAGE: &str = "docs/api/coverage.md";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only compare with what is there
+    /// Only compare with the committed files
     #[arg(long)]
     check: bool,
     /// Only list the rules that no test covers
     #[arg(long, conflicts_with = "check")]
     unmapped: bool,
-    /// Only what distributed engines accept, which needs no build of everything
+    /// Only the page on distributed engines, which does not need a full build
     #[arg(long, conflicts_with = "unmapped")]
     engines: bool,
 }
@@ -66,15 +66,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if stale.is_empty() {
         return Ok(());
     }
-    bail!(
-        "not what the code and the tests say: {}; run cargo xtask generate",
-        stale.join(", ")
-    )
+    bail!("outdated: {}; run cargo xtask generate", stale.join(", "))
 }
 
 fn build() -> Result<()> {
     let mut build = workspace::cargo();
-    // The same selection as the pipeline's build, so that nothing is compiled twice.
+    // The same arguments as in the pipeline, so that nothing is compiled twice.
     build.args([
         "build",
         "--quiet",
@@ -82,7 +79,7 @@ fn build() -> Result<()> {
         "--all-targets",
         "--locked",
     ]);
-    process::run_well(build)
+    process::run_successfully(build)
 }
 
 fn print(words: &[&str]) -> Result<String> {
@@ -92,12 +89,12 @@ fn print(words: &[&str]) -> Result<String> {
         .output()
         .with_context(|| format!("running {}", program.display()))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
+        let message = String::from_utf8_lossy(&output.stderr);
         bail!(
-            "cloakroom {} ended with {}: {}",
+            "cloakroom {} failed: {}: {}",
             words.join(" "),
             output.status,
-            said.trim()
+            message.trim()
         );
     }
     Ok(String::from_utf8(output.stdout)?)

@@ -1,4 +1,4 @@
-//! The rules of the interface, one file per section: what is promised, in statements a test can check.
+//! The rules of the API, one file per section, as statements that a test can check.
 
 use std::fmt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-/// Where the files are, and what they are called: the section's number comes first.
+/// Folder of the files. Their names start with the number of the section.
 pub(super) const FOLDER: &str = "docs/api/rules";
 
 /// Section and number, such as `3.14`.
@@ -54,11 +54,11 @@ pub(super) struct Section {
 pub(super) struct Rule {
     pub id: RuleId,
     pub says: String,
-    /// What has to exist before there can be a test.
+    /// The missing part of the service, for rules that cannot be tested yet.
     pub waits_for: Option<String>,
 }
 
-/// A file as it is written.
+/// The content of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SectionFile {
@@ -92,17 +92,18 @@ pub(super) fn read(root: &Path) -> Result<Vec<Section>> {
     Ok(sections)
 }
 
-/// Reads one file; `stem` is its name without the ending.
+/// Reads one file. `stem` is its name without the extension.
 pub(super) fn parse(stem: &str, text: &str) -> Result<Section> {
     let number = stem
         .split_once('-')
         .and_then(|(number, _)| number.parse().ok());
-    let number: u32 = number.context("the name begins with the section's number and a dash")?;
+    let number: u32 =
+        number.context("the file name must start with the number of the section and a dash")?;
     let file: SectionFile = toml::from_str(text)?;
     let mut rules: Vec<Rule> = Vec::with_capacity(file.rule.len());
     for entry in file.rule {
         let Ok(id) = entry.id.parse::<RuleId>() else {
-            bail!("{} is no rule's id", entry.id);
+            bail!("{} is not the id of a rule", entry.id);
         };
         if id.section != number {
             bail!("{id} belongs to another section");
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_stand_in_order_in_the_file_of_their_section() {
+    fn rules_are_sorted_in_the_file_of_their_section() {
         let file = |ids: &[&str]| {
             let rules = ids
                 .iter()

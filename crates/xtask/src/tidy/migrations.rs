@@ -1,4 +1,4 @@
-//! Migrations are numbered from 0001 without gaps: `NNNN_what_it_does.sql`.
+//! Numbers of migrations: from 0001 without gaps, `NNNN_what_it_does.sql`.
 
 use std::path::Path;
 
@@ -41,6 +41,6 @@ fn number_of(path: &Path) -> Option<u32> {
         .strip_suffix(".sql")?;
     let (number, words) = name.split_once('_')?;
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let is_well = number.len() == 4 && !words.is_empty() && words.chars().all(is_plain);
-    is_well.then(|| number.parse().ok()).flatten()
+    let is_valid = number.len() == 4 && !words.is_empty() && words.chars().all(is_plain);
+    is_valid.then(|| number.parse().ok()).flatten()
 }

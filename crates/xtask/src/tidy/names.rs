@@ -1,16 +1,16 @@
-//! Names of files and folders that say nothing.
+//! Vague names of files and folders.
 
 use super::Violation;
 use super::tree::Tree;
 
-const EMPTY_NAMES: [&str; 7] = [
+const VAGUE_NAMES: [&str; 7] = [
     "util", "utils", "common", "helper", "helpers", "misc", "shared",
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let is_empty_name = |part: &str| {
+    let is_vague = |part: &str| {
         let stem = part.split('.').next().unwrap_or(part).to_lowercase();
-        EMPTY_NAMES.contains(&stem.as_str())
+        VAGUE_NAMES.contains(&stem.as_str())
     };
     tree.files
         .iter()
@@ -18,14 +18,13 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
             file.path
                 .iter()
                 .filter_map(|part| part.to_str())
-                .any(is_empty_name)
+                .any(is_vague)
         })
         .map(|file| Violation {
             path: file.path.clone(),
             line: 1,
-            rule: "empty-name",
-            advice: "name what it holds: code without a room has not been understood yet"
-                .to_owned(),
+            rule: "vague-name",
+            advice: "name it after its content".to_owned(),
         })
         .collect()
 }

@@ -1,10 +1,10 @@
-//! The source tree as the checks see it: every file's path, and the text of those worth reading.
+//! The source tree: the path of every file, and the text of source files.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Folders that hold nothing written by hand.
+/// Folders of generated files.
 const SKIPPED: [&str; 10] = [
     ".git",
     "target",
@@ -28,7 +28,7 @@ pub(super) struct Tree {
 pub(super) struct File {
     /// Relative to the root.
     pub(super) path: PathBuf,
-    /// Empty for files of kinds that no check reads.
+    /// Empty for files that no check reads.
     pub(super) text: String,
 }
 
@@ -77,7 +77,7 @@ impl File {
         self.path.extension().is_some_and(|kind| kind == "rs")
     }
 
-    /// Whether the whole file is made of tests.
+    /// Whether the file contains only tests.
     pub(super) fn is_test(&self) -> bool {
         self.path
             .iter()

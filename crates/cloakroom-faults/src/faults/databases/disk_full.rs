@@ -1,19 +1,22 @@
-//! The disk of the primary is full: another one takes over, and nothing is torn.
+//! Fills the disk of the primary: a standby takes over, and no data is corrupted.
 
 use std::sync::Arc;
 
 use anyhow::Result;
 
-use crate::clients::Load;
-use crate::faults::Stage;
+use crate::clients::Workload;
+use crate::faults::Environment;
 
-pub(in crate::faults) async fn strike(stage: &Stage, _load: &Arc<Load>) -> Result<()> {
-    let cluster = &stage.cluster;
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    _load: &Arc<Workload>,
+) -> Result<()> {
+    let cluster = &environment.cluster;
     let full = cluster.wait_for_primary().await?;
     full.disk.fill(1).await?;
-    // Until the next segment of the log does not fit.
-    full.force_log_switches().await;
-    tokio::time::sleep(stage.hold * 2).await;
-    full.disk.make_room()?;
-    full.revive().await
+    // Until the next WAL segment does not fit.
+    full.fill_wal().await;
+    tokio::time::sleep(environment.fault_duration * 2).await;
+    full.disk.free_space()?;
+    full.restart_stopped().await
 }

@@ -1,19 +1,25 @@
-//! A whole machine dies: all processes of the primary's machine, and its network.
+//! Kills all processes of the primary's machine and takes down its network link.
 
 use std::sync::Arc;
 
 use anyhow::Result;
 
-use crate::clients::Load;
-use crate::faults::Stage;
+use crate::clients::Workload;
+use crate::faults::Environment;
 
-pub(in crate::faults) async fn strike(stage: &Stage, _load: &Arc<Load>) -> Result<()> {
-    let cluster = &stage.cluster;
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    _load: &Arc<Workload>,
+) -> Result<()> {
+    let cluster = &environment.cluster;
     let dead = cluster.wait_for_primary().await?;
-    cluster.network.plug(dead.machine.name, false).await?;
+    cluster
+        .network
+        .set_link_up(dead.machine.name, false)
+        .await?;
     dead.machine.kill_all().await?;
     cluster.wait_for_primary().await?;
-    tokio::time::sleep(stage.hold).await;
-    cluster.network.plug(dead.machine.name, true).await?;
+    tokio::time::sleep(environment.fault_duration).await;
+    cluster.network.set_link_up(dead.machine.name, true).await?;
     dead.start()
 }

@@ -1,20 +1,23 @@
-//! All database machines lose power at once, with whatever they had not flushed.
+//! Cuts the power of all database machines: unflushed data is lost.
 
 use std::sync::Arc;
 
 use anyhow::Result;
 
-use crate::clients::Load;
-use crate::faults::Stage;
+use crate::clients::Workload;
+use crate::faults::Environment;
 
-pub(in crate::faults) async fn strike(stage: &Stage, _load: &Arc<Load>) -> Result<()> {
-    let databases = &stage.cluster.databases;
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    _load: &Arc<Workload>,
+) -> Result<()> {
+    let databases = &environment.cluster.databases;
     for database in databases {
         database.disk.cut_power().await?;
     }
     for database in databases {
         database.machine.kill_all().await?;
-        database.disk.start_again().await?;
+        database.disk.remount().await?;
     }
     for database in databases {
         database.start()?;

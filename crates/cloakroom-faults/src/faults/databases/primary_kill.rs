@@ -1,15 +1,18 @@
-//! The primary's PostgreSQL is killed: its standby takes over, or it recovers by itself.
+//! Kills PostgreSQL on the primary: a standby takes over, or Patroni restarts it.
 
 use std::sync::Arc;
 
 use anyhow::Result;
 use nix::sys::signal::{Signal, kill};
 
-use crate::clients::Load;
-use crate::faults::Stage;
+use crate::clients::Workload;
+use crate::faults::Environment;
 
-pub(in crate::faults) async fn strike(stage: &Stage, _load: &Arc<Load>) -> Result<()> {
-    let primary = stage.cluster.wait_for_primary().await?;
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    _load: &Arc<Workload>,
+) -> Result<()> {
+    let primary = environment.cluster.wait_for_primary().await?;
     kill(primary.postmaster().await?, Signal::SIGKILL)?;
     primary
         .machine

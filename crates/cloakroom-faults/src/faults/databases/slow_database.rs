@@ -1,4 +1,4 @@
-//! Every answer of the database comes late, through a proxy that delays it.
+//! Delays every response of the database with a proxy.
 
 use std::sync::Arc;
 
@@ -8,13 +8,16 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::clients::Load;
-use crate::faults::Stage;
+use crate::clients::Workload;
+use crate::faults::Environment;
 
 const DELAY: Duration = Duration::from_millis(150);
 
-pub(in crate::faults) async fn strike(stage: &Stage, _load: &Arc<Load>) -> Result<()> {
-    let cluster = &stage.cluster;
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    _load: &Arc<Workload>,
+) -> Result<()> {
+    let cluster = &environment.cluster;
     let mut proxies = JoinSet::new();
     let mut addresses = Vec::new();
     for database in &cluster.databases {
@@ -29,7 +32,7 @@ pub(in crate::faults) async fn strike(stage: &Stage, _load: &Arc<Load>) -> Resul
         cluster.route_to_database(node, &addresses)?;
         node.restart_proxy().await?;
     }
-    tokio::time::sleep(stage.hold * 2).await;
+    tokio::time::sleep(environment.fault_duration * 2).await;
     for node in &cluster.nodes {
         cluster.route_to_database(node, &[])?;
         node.restart_proxy().await?;
@@ -47,17 +50,17 @@ async fn delay_all(listener: TcpListener, target: String) {
             };
             let (from_client, to_client) = client.into_split();
             let (mut from_server, to_server) = server.into_split();
-            let there = forward(from_client, to_server, Duration::ZERO);
-            let back = async {
-                let reunited = &mut from_server;
-                forward(reunited, to_client, DELAY).await;
+            let requests = forward(from_client, to_server, Duration::ZERO);
+            let responses = async {
+                let from_server = &mut from_server;
+                forward(from_server, to_client, DELAY).await;
             };
-            tokio::join!(there, back);
+            tokio::join!(requests, responses);
         });
     }
 }
 
-/// Passes on what comes, each piece a while later.
+/// Forwards data with a delay per chunk.
 async fn forward(
     mut from: impl tokio::io::AsyncRead + Unpin,
     mut to: impl tokio::io::AsyncWrite + Unpin,

@@ -1,4 +1,4 @@
-//! Both standbys are gone: writes wait and fail, and none is acknowledged.
+//! Kills both standbys: writes wait and fail, and none is acknowledged.
 
 use std::sync::Arc;
 
@@ -6,27 +6,33 @@ use anyhow::Result;
 
 use std::time::{Duration, Instant};
 
-use crate::clients::Load;
-use crate::clients::tally::Rule;
-use crate::faults::Stage;
+use crate::clients::Workload;
+use crate::clients::stats::Invariant;
+use crate::faults::Environment;
 
-/// What a standby confirmed in its last moment may still be on its way to the client.
-const ON_ITS_WAY: Duration = Duration::from_secs(1);
+/// Responses to writes that a standby confirmed before it was killed may still be in flight.
+const IN_FLIGHT_MARGIN: Duration = Duration::from_secs(1);
 
-pub(in crate::faults) async fn strike(stage: &Stage, load: &Arc<Load>) -> Result<()> {
-    let cluster = &stage.cluster;
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    workload: &Arc<Workload>,
+) -> Result<()> {
+    let cluster = &environment.cluster;
     let primary = cluster.wait_for_primary().await?;
     let standbys = cluster.standbys(primary);
     for standby in &standbys {
         standby.kill_postgres().await?;
     }
-    let gone_at = Instant::now();
-    // Longer than a write may take, so that answers are seen and not only silence.
-    tokio::time::sleep(Duration::from_secs(13).max(stage.hold)).await;
-    let late = load.tally.last_write().saturating_duration_since(gone_at);
-    if late > ON_ITS_WAY {
-        let what = format!("a write was acknowledged {late:?} after the last standby had gone");
-        load.tally.violation(Rule::Unconfirmed, what);
+    let killed_at = Instant::now();
+    // Longer than the timeout of a write, so that clients receive responses.
+    tokio::time::sleep(Duration::from_secs(13).max(environment.fault_duration)).await;
+    let late = workload
+        .stats
+        .last_write()
+        .saturating_duration_since(killed_at);
+    if late > IN_FLIGHT_MARGIN {
+        let what = format!("a write was acknowledged {late:?} after the last standby was killed");
+        workload.stats.violation(Invariant::Unconfirmed, what);
     }
     for standby in &standbys {
         standby.start_patroni()?;

@@ -1,4 +1,4 @@
-//! The clocks of nodes jump by hours: tokens expire by the database's clock all the same.
+//! Shifts the clocks of nodes by hours: tokens must expire by the clock of the database.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,25 +7,28 @@ use anyhow::{Context, Result};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::clients::Load;
-use crate::clients::api::{Api, Question};
-use crate::clients::tally::Rule;
-use crate::faults::Stage;
-use crate::sabotage::Sabotage;
+use crate::clients::Workload;
+use crate::clients::api::{Api, ApiRequest};
+use crate::clients::stats::Invariant;
+use crate::faults::Environment;
+use crate::mutation::Mutation;
 
-/// How long short-lived tokens live.
-const LIFE: Duration = Duration::from_secs(10);
-/// What lies between the clock of this program and the database's, which run on one machine, and a round trip.
+/// Lifetime of short-lived tokens.
+const LIFETIME: Duration = Duration::from_secs(10);
+/// Tolerance for a round trip and the difference between the clocks of this program and the database.
 const MARGIN: Duration = Duration::from_secs(2);
 
-pub(in crate::faults) async fn strike(stage: &Stage, load: &Arc<Load>) -> Result<()> {
-    let cluster = &stage.cluster;
-    // One at a time: a node whose clock is off takes itself out of service, and is asked past the load balancer.
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    workload: &Arc<Workload>,
+) -> Result<()> {
+    let cluster = &environment.cluster;
+    // One node at a time: a node with a wrong clock is not ready, so requests bypass the load balancer.
     for (node, jump) in cluster.nodes.iter().zip(["+3h", "-3h"]) {
         node.stop().await?;
-        node.start_off(jump, &cluster.binary)?;
+        node.start_with_clock_offset(jump, &cluster.binary)?;
         tokio::time::sleep(Duration::from_secs(3)).await;
-        expire(stage, load, jump).await?;
+        check_expiry(environment, workload, jump).await?;
         node.stop().await?;
         node.start(&cluster.binary)?;
         node.wait_until_ready().await?;
@@ -34,41 +37,44 @@ pub(in crate::faults) async fn strike(stage: &Stage, load: &Arc<Load>) -> Result
     Ok(())
 }
 
-/// Makes tokens that end soon and tokens that end in an hour, and reads both on every node.
-async fn expire(stage: &Stage, load: &Load, jump: &str) -> Result<()> {
-    let nodes: Vec<Api> = stage
+/// Creates tokens that expire soon and tokens that expire in an hour, and reads both from every node.
+async fn check_expiry(environment: &Environment, workload: &Workload, jump: &str) -> Result<()> {
+    let nodes: Vec<Api> = environment
         .cluster
         .nodes
         .iter()
         .map(|node| {
-            load.api
+            workload
+                .api
                 .at(&format!("https://{}:8443", node.machine.address))
         })
         .collect();
-    let (soon, later) = (
-        create(stage, load, &nodes[0], LIFE).await?,
-        create(stage, load, &nodes[1], Duration::from_secs(3600)).await?,
+    let (short_lived, long_lived) = (
+        create(environment, workload, &nodes[0], LIFETIME).await?,
+        create(environment, workload, &nodes[1], Duration::from_secs(3600)).await?,
     );
-    let made_at = Instant::now();
-    // A checker that mistakes the expiry must find tokens that are answered after it.
-    let life = match load.sabotage {
-        Some(Sabotage::EarlyExpiry) => Duration::from_secs(1),
-        _ => LIFE,
+    let created_at = Instant::now();
+    // With this mutation the checker assumes an earlier expiry and must report a violation.
+    let lifetime = match workload.mutation {
+        Some(Mutation::EarlyExpiry) => Duration::from_secs(1),
+        _ => LIFETIME,
     };
-    while made_at.elapsed() < LIFE + Duration::from_secs(4) {
+    while created_at.elapsed() < LIFETIME + Duration::from_secs(4) {
         for node in &nodes {
-            let age = made_at.elapsed();
-            let tell = |what: &str| {
-                let what = format!("with a clock at {jump}, {what} at the age of {age:?}");
-                load.tally.violation(Rule::Expired, what);
+            let age = created_at.elapsed();
+            let report = |what: &str| {
+                let what = format!("with a clock offset of {jump}, {what} at the age of {age:?}");
+                workload.stats.violation(Invariant::Expired, what);
             };
-            match status(load, node, &soon).await {
-                Some(200) if age > life + MARGIN => tell("an expired token was answered"),
-                Some(404) if age + MARGIN + MARGIN < LIFE => tell("a token was gone too early"),
+            match status(workload, node, &short_lived).await {
+                Some(200) if age > lifetime + MARGIN => report("an expired token was readable"),
+                Some(404) if age + MARGIN + MARGIN < LIFETIME => {
+                    report("a token expired too early")
+                }
                 _ => {}
             }
-            if status(load, node, &later).await == Some(404) {
-                tell("a token with an hour to live was gone");
+            if status(workload, node, &long_lived).await == Some(404) {
+                report("a token with a lifetime of an hour was not found");
             }
         }
         tokio::time::sleep(Duration::from_millis(300)).await;
@@ -76,20 +82,25 @@ async fn expire(stage: &Stage, load: &Load, jump: &str) -> Result<()> {
     Ok(())
 }
 
-async fn create(stage: &Stage, load: &Load, api: &Api, life: Duration) -> Result<String> {
-    // By the database's clock, which is the one that counts.
+async fn create(
+    environment: &Environment,
+    workload: &Workload,
+    api: &Api,
+    lifetime: Duration,
+) -> Result<String> {
+    // Expiry uses the clock of the database.
     let statement = format!(
         "select to_char(now() at time zone 'UTC' + interval '{} s', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')",
-        life.as_secs()
+        lifetime.as_secs()
     );
-    let primary = stage.cluster.wait_for_primary().await?;
+    let primary = environment.cluster.wait_for_primary().await?;
     let expires_at = primary.sql("postgres", &statement).await?;
     for _ in 0..40 {
-        let answered = api
-            .ask(Question {
+        let result = api
+            .send(ApiRequest {
                 method: Method::POST,
                 path: "/tokens",
-                key: &load.keys.writing,
+                key: &workload.keys.write,
                 body: Some(json!({
                     "type": "token",
                     "data": "expires",
@@ -100,21 +111,21 @@ async fn create(stage: &Stage, load: &Load, api: &Api, life: Duration) -> Result
                 trace: None,
             })
             .await;
-        if let Ok(answer) = answered
-            && let Some(id) = answer.body.get("id").and_then(Value::as_str)
+        if let Ok(response) = result
+            && let Some(id) = response.body.get("id").and_then(Value::as_str)
         {
             return Ok(id.to_owned());
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
     Err(anyhow::anyhow!(
-        "a node whose clock is wrong creates nothing"
+        "a node with a wrong clock creates no tokens"
     ))
     .context("clock-jump")
 }
 
-async fn status(load: &Load, api: &Api, id: &str) -> Option<u16> {
+async fn status(workload: &Workload, api: &Api, id: &str) -> Option<u16> {
     let path = format!("/tokens/{id}");
-    let answered = api.ask(Question::get(&path, &load.keys.writing)).await;
-    answered.ok().map(|answer| answer.status)
+    let result = api.send(ApiRequest::get(&path, &workload.keys.write)).await;
+    result.ok().map(|response| response.status)
 }

@@ -1,19 +1,22 @@
-//! A node is killed and started again, then the next one.
+//! Kills and restarts each node in turn.
 
 use std::sync::Arc;
 
 use anyhow::Result;
 
-use crate::clients::Load;
-use crate::faults::Stage;
+use crate::clients::Workload;
+use crate::faults::Environment;
 
-pub(in crate::faults) async fn strike(stage: &Stage, _load: &Arc<Load>) -> Result<()> {
-    for node in &stage.cluster.nodes {
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    _load: &Arc<Workload>,
+) -> Result<()> {
+    for node in &environment.cluster.nodes {
         node.machine.kill("cloakroom").await?;
-        tokio::time::sleep(stage.hold / 2).await;
-        node.start(&stage.cluster.binary)?;
+        tokio::time::sleep(environment.fault_duration / 2).await;
+        node.start(&environment.cluster.binary)?;
         node.wait_until_ready().await?;
-        // The load balancer finds it a second later: one of two is always there.
+        // Until the load balancer's health check succeeds, so that one of two nodes is always available.
         tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     }
     Ok(())

@@ -1,18 +1,21 @@
-//! A node and the primary do not reach each other; everybody else does.
+//! Partitions one node from the primary; all other links work.
 
 use std::sync::Arc;
 
 use anyhow::Result;
 
-use crate::clients::Load;
-use crate::faults::Stage;
+use crate::clients::Workload;
+use crate::faults::Environment;
 
-pub(in crate::faults) async fn strike(stage: &Stage, _load: &Arc<Load>) -> Result<()> {
-    let cluster = &stage.cluster;
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    _load: &Arc<Workload>,
+) -> Result<()> {
+    let cluster = &environment.cluster;
     let primary = &cluster.wait_for_primary().await?.machine;
     let node = &cluster.nodes[0].machine;
-    cluster.cut(node, primary).await?;
-    tokio::time::sleep(stage.hold).await;
+    cluster.partition(node, primary).await?;
+    tokio::time::sleep(environment.fault_duration).await;
     cluster.heal(node, primary).await?;
     cluster.nodes[0].wait_until_ready().await
 }

@@ -1,24 +1,32 @@
-//! Nodes are replaced one after the other, and no client notices.
+//! Replaces the nodes one after the other; no request may fail.
 
 use std::sync::Arc;
 
 use anyhow::Result;
 
-use crate::clients::Load;
-use crate::clients::tally::Rule;
-use crate::faults::Stage;
-use crate::sabotage::Sabotage;
+use crate::clients::Workload;
+use crate::clients::stats::Invariant;
+use crate::faults::Environment;
+use crate::mutation::Mutation;
 
-pub(in crate::faults) async fn strike(stage: &Stage, load: &Arc<Load>) -> Result<()> {
-    let cluster = &stage.cluster;
-    let failed = || load.tally.failed.load(std::sync::atomic::Ordering::Relaxed);
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    workload: &Arc<Workload>,
+) -> Result<()> {
+    let cluster = &environment.cluster;
+    let failed = || {
+        workload
+            .stats
+            .failed
+            .load(std::sync::atomic::Ordering::Relaxed)
+    };
     let before = failed();
-    // To the other program, and back.
-    for binary in [stage.old_binary.as_ref(), Some(&cluster.binary)] {
+    // To the other release, and back.
+    for binary in [environment.old_binary.as_ref(), Some(&cluster.binary)] {
         let Some(binary) = binary else { continue };
         for node in &cluster.nodes {
             let name = node.machine.name;
-            if load.sabotage == Some(Sabotage::CarelessUpgrade) {
+            if workload.mutation == Some(Mutation::UngracefulUpgrade) {
                 node.machine.kill("cloakroom").await?;
             } else {
                 cluster.edge.set_state(name, "drain").await?;
@@ -33,7 +41,7 @@ pub(in crate::faults) async fn strike(stage: &Stage, load: &Arc<Load>) -> Result
     }
     if failed() > before {
         let what = format!("{} requests failed during the upgrade", failed() - before);
-        load.tally.violation(Rule::Failed, what);
+        workload.stats.violation(Invariant::Failed, what);
     }
     Ok(())
 }

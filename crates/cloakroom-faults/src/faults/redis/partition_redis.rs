@@ -1,23 +1,29 @@
-//! No node reaches Redis: packets vanish, nobody says no.
+//! Drops all packets from nodes to Redis, so that connections time out instead of failing.
 
 use std::sync::Arc;
 
 use anyhow::Result;
 
-use crate::clients::Load;
-use crate::faults::Stage;
+use crate::clients::Workload;
+use crate::faults::Environment;
 
-pub(in crate::faults) async fn strike(stage: &Stage, _load: &Arc<Load>) -> Result<()> {
-    let cluster = &stage.cluster;
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    _load: &Arc<Workload>,
+) -> Result<()> {
+    let cluster = &environment.cluster;
     let address = &cluster.edge.redis_address;
-    for node in &cluster.nodes {
-        cluster.network.lose(node.machine.name, address).await?;
-    }
-    tokio::time::sleep(stage.hold).await;
     for node in &cluster.nodes {
         cluster
             .network
-            .find_again(node.machine.name, address)
+            .drop_packets(node.machine.name, address)
+            .await?;
+    }
+    tokio::time::sleep(environment.fault_duration).await;
+    for node in &cluster.nodes {
+        cluster
+            .network
+            .restore_packets(node.machine.name, address)
             .await?;
     }
     Ok(())

@@ -1,15 +1,18 @@
-//! Redis is killed and comes back empty.
+//! Kills Redis and restarts it without data.
 
 use std::sync::Arc;
 
 use anyhow::Result;
 
-use crate::clients::Load;
-use crate::faults::Stage;
+use crate::clients::Workload;
+use crate::faults::Environment;
 
-pub(in crate::faults) async fn strike(stage: &Stage, _load: &Arc<Load>) -> Result<()> {
-    let edge = &stage.cluster.edge;
+pub(in crate::faults) async fn inject(
+    environment: &Environment,
+    _load: &Arc<Workload>,
+) -> Result<()> {
+    let edge = &environment.cluster.edge;
     edge.machine.kill("redis").await?;
-    tokio::time::sleep(stage.hold).await;
+    tokio::time::sleep(environment.fault_duration).await;
     edge.start_redis()
 }

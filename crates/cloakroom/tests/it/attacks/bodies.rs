@@ -1,4 +1,4 @@
-//! Thousands of broken bodies on every route that takes one, beside somebody who behaves.
+//! Thousands of malformed bodies on every route that accepts one, with a well-behaved client running concurrently.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,206 +9,208 @@ use http::StatusCode;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::breakage::{BREAKAGES, Breakage, Broken};
-use super::target::{self, Takes, Target};
-use crate::support::{Answer, Chance, Client, TestVault, number_or};
+use super::corruption::{CORRUPTIONS, Corruption, RequestBody};
+use super::target::{self, BodyFormat, Target};
+use crate::support::{Client, SeededRng, TestResponse, TestVault, number_or};
 
-/// What each may take, in a build that is meant to be fast.
+/// Maximum response time in an optimized build.
 const TIME_MAX: Duration = Duration::from_millis(10);
-/// A body that seems slow is sent again, because a neighbour of the machine makes any body slow.
+/// Attempts for a slow body, because other load on the machine can make any body slow.
 const TRIES: usize = 4;
 
-/// Whatever is wrong with a body, it is refused, quickly and without a word of what is in it, nothing
-/// panics, and whoever asks beside it gets the right answers.
+/// Malformed bodies are rejected quickly and without echoing their content, nothing panics, and a concurrent client
+/// gets correct responses.
 #[tokio::test]
-async fn no_malformed_body_hurts_anybody() {
+async fn malformed_bodies_are_rejected_quickly_and_without_side_effects() {
     let panics = count_panics();
-    let vault = TestVault::start_patient().await;
-    let mut chance = Chance::new();
+    let vault = TestVault::start_with_long_timeouts().await;
+    let mut chance = SeededRng::new();
     let count = number_or("CLOAKROOM_TEST_BODIES", 2_000);
     let canary = card_number(&mut chance);
     let targets = target::all(&vault, &canary).await;
     for target in &targets {
-        check_good(target).await;
+        check_valid(target).await;
     }
-    let takes_none = |target: &Target| target.takes == Takes::Nothing;
-    let (others, targets): (Vec<_>, Vec<_>) = targets.into_iter().partition(takes_none);
-    let neighbour = Neighbour::start(vault.revealing_client().await);
+    let has_no_body = |target: &Target| target.format == BodyFormat::Nothing;
+    let (others, targets): (Vec<_>, Vec<_>) = targets.into_iter().partition(has_no_body);
+    let concurrent = ConcurrentClient::start(vault.revealing_client().await);
 
     let mut tally = Tally {
         canary: canary.clone(),
         ..Tally::default()
     };
     for index in 0..count {
-        // Every way on every route in turn; what is left to chance is where and how. Routes that take no
-        // body are asked less often.
+        // Iterates over all corruptions and routes; only their details are random. Routes without a body get fewer
+        // requests.
         let among = if index % 10 == 0 { &others } else { &targets };
         let target = &among[index % among.len()];
-        let breakage = &BREAKAGES[(index / among.len() + index) % BREAKAGES.len()];
-        let broken = (breakage.break_it)(&mut chance, &target.body, &canary);
-        tally.add(target, breakage, &broken).await;
+        let corruption = &CORRUPTIONS[(index / among.len() + index) % CORRUPTIONS.len()];
+        let malformed = (corruption.apply)(&mut chance, &target.body, &canary);
+        tally.add(target, corruption, &malformed).await;
     }
-    let (asked, neighbours) = neighbour.stop().await;
+    let (rounds, concurrent_times) = concurrent.stop().await;
 
     println!(
-        "{count} bodies made of {}: {:?}",
+        "{count} bodies derived from {}: {:?}",
         targets.len() + others.len(),
         tally.statuses
     );
-    println!("each: {}", told(&mut tally.times));
-    println!("the slowest: {}", tally.slowest);
+    println!("response times: {}", percentiles(&mut tally.times));
+    println!("slowest: {}", tally.slowest);
     println!(
-        "a neighbour, {asked} times: {}",
-        told(&mut neighbours.clone())
+        "concurrent client, {rounds} rounds: {}",
+        percentiles(&mut concurrent_times.clone())
     );
     assert_eq!(panics.load(Ordering::Relaxed), 0);
     assert!(
-        tally.wrong.is_empty(),
+        tally.failures.is_empty(),
         "{}: {:#?}",
-        tally.wrong.len(),
-        tally.wrong
+        tally.failures.len(),
+        tally.failures
     );
-    assert!(asked > 0);
+    assert!(rounds > 0);
 }
 
-/// What came of all bodies.
+/// Results of all bodies.
 #[derive(Default)]
 struct Tally {
     statuses: BTreeMap<u16, usize>,
     times: Vec<Duration>,
     slowest: String,
-    wrong: Vec<String>,
-    /// What no refusal may tell.
+    failures: Vec<String>,
+    /// Must not occur in any error response.
     canary: String,
 }
 
 impl Tally {
-    async fn add(&mut self, target: &Target, breakage: &Breakage, broken: &Broken) {
+    async fn add(&mut self, target: &Target, corruption: &Corruption, malformed: &RequestBody) {
         let mut taken = Duration::MAX;
         for attempt in 0..TRIES {
             let begun = Instant::now();
-            let answer = target.send(broken).await;
+            let response = target.send(malformed).await;
             taken = taken.min(begun.elapsed());
             if attempt == 0 {
-                self.judge(target, breakage, broken, answer.as_ref());
+                self.check(target, corruption, malformed, response.as_ref());
             }
             if cfg!(debug_assertions) || taken <= TIME_MAX {
                 break;
             }
         }
-        let case = format!("{}, {}: {taken:?}", target.door, breakage.name);
+        let case = format!("{}, {}: {taken:?}", target.route, corruption.name);
         if self.times.iter().all(|other| *other < taken) {
             self.slowest.clone_from(&case);
         }
         self.times.push(taken);
         if !cfg!(debug_assertions) && taken > TIME_MAX {
-            self.wrong.push(format!("slow: {case}"));
+            self.failures.push(format!("slow: {case}"));
         }
     }
 
-    fn judge(
+    fn check(
         &mut self,
         target: &Target,
-        breakage: &Breakage,
-        broken: &Broken,
-        answer: Option<&Answer>,
+        corruption: &Corruption,
+        malformed: &RequestBody,
+        response: Option<&TestResponse>,
     ) {
-        let Some(answer) = answer else {
-            // Who sends more than is taken may find the connection closed before the answer was read.
-            if broken.bytes.len() < 1024 * 1024 {
-                self.wrong
-                    .push(format!("{}, {}: no answer", target.door, breakage.name));
+        let Some(response) = response else {
+            // The server may close the connection before a client that sends too much has read the response.
+            if malformed.bytes.len() < 1024 * 1024 {
+                self.failures.push(format!(
+                    "{}, {}: no response",
+                    target.route, corruption.name
+                ));
             }
             return;
         };
-        *self.statuses.entry(answer.status.as_u16()).or_default() += 1;
-        let text = String::from_utf8_lossy(&answer.bytes);
-        let headers = format!("{:?}", answer.headers);
-        let is_told = (text.contains(&self.canary) && !answer.status.is_success())
+        *self.statuses.entry(response.status.as_u16()).or_default() += 1;
+        let text = String::from_utf8_lossy(&response.bytes);
+        let headers = format!("{:?}", response.headers);
+        let is_disclosed = (text.contains(&self.canary) && !response.status.is_success())
             || headers.contains(&self.canary);
-        let is_taken = breakage.is_fatal
-            && matches!(target.takes, Takes::Json(_))
-            && answer.status.is_success();
+        let is_accepted = corruption.is_fatal
+            && matches!(target.format, BodyFormat::Json(_))
+            && response.status.is_success();
         let faults = [
-            (answer.status.is_server_error(), "a fault"),
-            (is_told, "the canary is told"),
-            (is_taken, "accepted"),
+            (response.status.is_server_error(), "server error"),
+            (is_disclosed, "canary disclosed"),
+            (is_accepted, "accepted"),
         ];
         for (_, fault) in faults.iter().filter(|(is_so, _)| *is_so) {
-            let start = String::from_utf8_lossy(&broken.bytes[..broken.bytes.len().min(300)]);
-            self.wrong.push(format!(
+            let start = String::from_utf8_lossy(&malformed.bytes[..malformed.bytes.len().min(300)]);
+            self.failures.push(format!(
                 "{}, {}: {fault}: {} {text} for {start}",
-                target.door, breakage.name, answer.status
+                target.route, corruption.name, response.status
             ));
         }
     }
 }
 
-/// An unbroken body is understood, or nothing would be learned from breaking it.
-async fn check_good(target: &Target) {
-    let good = Broken {
+/// Asserts that the valid body is accepted; otherwise corrupting it would prove nothing.
+async fn check_valid(target: &Target) {
+    let valid = RequestBody {
         bytes: target.body.to_string().into_bytes(),
         media: None,
         headers: Vec::new(),
     };
-    let answer = target.send(&good).await.unwrap();
-    // What it names need not exist.
+    let response = target.send(&valid).await.unwrap();
+    // Referenced ids need not exist.
     let is_name = |path: &String| path.ends_with("_id") || path == "nonce";
-    let is_understood = match target.takes {
-        Takes::Json(_) if target.door.path.starts_with("/3ds") => true,
-        Takes::Json(_) => {
-            let refused = answer.body["errors"].as_object();
-            refused.is_none_or(|refused| refused.keys().all(is_name))
+    let is_valid = match target.format {
+        BodyFormat::Json(_) if target.route.path.starts_with("/3ds") => true,
+        BodyFormat::Json(_) => {
+            let rejected = response.body["errors"].as_object();
+            rejected.is_none_or(|rejected| rejected.keys().all(is_name))
         }
-        Takes::Form(_) | Takes::Nothing => true,
+        BodyFormat::Form(_) | BodyFormat::Nothing => true,
     };
-    let case = format!("{} {}", target.door, target.body);
-    let refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
+    let case = format!("{} {}", target.route, target.body);
+    let rejected = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
     assert!(
-        is_understood && !answer.status.is_server_error(),
+        is_valid && !response.status.is_server_error(),
         "{case}: {}",
-        answer.body
+        response.body
     );
-    let needs_session = target.door.path.starts_with("/3ds");
+    let needs_session = target.route.path.starts_with("/3ds");
     assert!(
-        needs_session || !refused.contains(&answer.status),
+        needs_session || !rejected.contains(&response.status),
         "{case}: {}",
-        answer.body
+        response.body
     );
 }
 
-/// Somebody of another tenant who creates, reads, finds and deletes, and looks at every answer.
-struct Neighbour {
-    is_over: Arc<AtomicBool>,
-    asking: JoinSet<Vec<Duration>>,
+/// A client of another tenant that creates, reads, searches and deletes tokens and checks every response.
+struct ConcurrentClient {
+    is_stopped: Arc<AtomicBool>,
+    task: JoinSet<Vec<Duration>>,
 }
 
-impl Neighbour {
+impl ConcurrentClient {
     fn start(client: Client) -> Self {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let until = Arc::clone(&is_over);
-        let mut asking = JoinSet::new();
-        asking.spawn(async move {
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&is_stopped);
+        let mut task = JoinSet::new();
+        task.spawn(async move {
             let mut times = Vec::new();
             while !until.load(Ordering::Relaxed) {
                 let begun = Instant::now();
-                ask(&client, times.len()).await;
+                exercise(&client, times.len()).await;
                 times.push(begun.elapsed());
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             times
         });
-        Self { is_over, asking }
+        Self { is_stopped, task }
     }
 
     async fn stop(self) -> (usize, Vec<Duration>) {
-        self.is_over.store(true, Ordering::Relaxed);
-        let times = self.asking.join_all().await.concat();
+        self.is_stopped.store(true, Ordering::Relaxed);
+        let times = self.task.join_all().await.concat();
         (times.len(), times)
     }
 }
 
-async fn ask(client: &Client, number: usize) {
+async fn exercise(client: &Client, number: usize) {
     let data = json!({"secret": format!("secret {number}"), "more": [number]});
     let new = json!({"type": "token", "data": data, "search_indexes": ["{{ data.secret }}"]});
     let created = client.post("/tokens", new).await;
@@ -222,7 +224,7 @@ async fn ask(client: &Client, number: usize) {
     assert_eq!(client.delete(&path).await.status, StatusCode::NO_CONTENT);
 }
 
-/// How many panics there were from now on, on any thread.
+/// Counts panics on all threads from now on.
 fn count_panics() -> Arc<AtomicUsize> {
     let panics = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&panics);
@@ -234,8 +236,8 @@ fn count_panics() -> Arc<AtomicUsize> {
     panics
 }
 
-/// Sixteen digits that pass for a card number, and that nothing says by chance.
-fn card_number(chance: &mut Chance) -> String {
+/// A random valid card number, which no response contains by chance.
+fn card_number(chance: &mut SeededRng) -> String {
     let mut digits = "41".to_owned();
     while digits.len() < 15 {
         digits.push_str(&chance.below(10).to_string());
@@ -248,7 +250,7 @@ fn card_number(chance: &mut Chance) -> String {
     format!("{digits}{}", (10 - sum % 10) % 10)
 }
 
-fn told(times: &mut [Duration]) -> String {
+fn percentiles(times: &mut [Duration]) -> String {
     times.sort();
     let at = |part: usize| times[(times.len() * part / 1000).min(times.len() - 1)];
     format!("p50 {:?}, p99 {:?}, max {:?}", at(500), at(990), at(1000))

@@ -1,8 +1,8 @@
-//! Input that was made to hurt: bodies that are broken in every way, and requests that hide a second one.
+//! Hostile input: malformed bodies, request smuggling, and timing of key lookups.
 
 mod bodies;
-mod breakage;
 mod corpus;
+mod corruption;
 mod place;
 mod smuggling;
 mod target;

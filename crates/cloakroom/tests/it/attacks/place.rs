@@ -1,13 +1,13 @@
-//! Places inside a JSON value, and texts with something else put there.
+//! JSON pointers into a value, and serializations with another text at one of them.
 
 use serde_json::{Value, json};
 
-use crate::support::Chance;
+use crate::support::SeededRng;
 
-/// Stands in for what is put into a text; no body holds it by itself.
+/// Placeholder for the inserted text; occurs in no body.
 const MARK: &str = "@put here@";
 
-/// The pointers of every value inside, the outermost first.
+/// JSON pointers of all nested values, outermost first.
 pub(super) fn places(value: &Value) -> Vec<String> {
     let mut found = vec![String::new()];
     collect(value, "", &mut found);
@@ -31,14 +31,14 @@ fn collect(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The text of the body with this text, which need not be JSON, in place of a value somewhere inside.
-pub(super) fn put(chance: &mut Chance, body: &Value, text: &str) -> String {
+/// Serializes the body with a random nested value replaced by `text`, which need not be JSON.
+pub(super) fn put(chance: &mut SeededRng, body: &Value, text: &str) -> String {
     let places = places(body);
     let place = chance.pick(&places).clone();
     put_at(body, &place, text)
 }
 
-/// The same at a place of one's own choice.
+/// Serializes the body with the value at `place` replaced by `text`.
 pub(super) fn put_at(body: &Value, place: &str, text: &str) -> String {
     let mut body = body.clone();
     if let Some(value) = body.pointer_mut(place) {
@@ -47,9 +47,8 @@ pub(super) fn put_at(body: &Value, place: &str, text: &str) -> String {
     body.to_string().replace(&json!(MARK).to_string(), text)
 }
 
-/// The text of the body with this text among the members of an object inside; an object is made of
-/// what holds none.
-pub(super) fn add_members(chance: &mut Chance, body: &Value, members: &str) -> String {
+/// Serializes the body with `members` added to a random nested object; without any object, returns a new one.
+pub(super) fn add_members(chance: &mut SeededRng, body: &Value, members: &str) -> String {
     let is_object = |place: &String| body.pointer(place).is_some_and(Value::is_object);
     let objects: Vec<String> = places(body).into_iter().filter(is_object).collect();
     if objects.is_empty() {

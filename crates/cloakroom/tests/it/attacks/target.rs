@@ -1,49 +1,49 @@
-//! Every route that takes a body, with a good one and somebody who may send it.
+//! Every route that accepts a body, with a valid body and an authorized client.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cloakroom::access::{ApplicationKind, Grants, Permission, Transform};
-use cloakroom::doors::{DOORS, Door, Needs};
+use cloakroom::route_requirements::{ROUTES, Requirement, RouteRequirement};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::breakage::Broken;
-use crate::doors::held_by;
-use crate::support::{Answer, Client, TestVault, everything, grants};
+use super::corruption::RequestBody;
+use crate::access::held_by;
+use crate::support::{Client, TestResponse, TestVault, everything, grants};
 
-const UNKNOWN: &str = "c06d0789-0a38-40be-b7cc-c28a718f76f1";
+const UNKNOWN_ID: &str = "c06d0789-0a38-40be-b7cc-c28a718f76f1";
 
-/// A route, a good body and who sends it.
+/// A route with a valid body and an authorized client.
 pub(super) struct Target {
-    pub(super) door: &'static Door,
+    pub(super) route: &'static RouteRequirement,
     path: String,
     client: Client,
     pub(super) body: Value,
-    pub(super) takes: Takes,
+    pub(super) format: BodyFormat,
 }
 
-/// How a route reads what it is sent.
+/// The format in which a route reads its body.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Takes {
+pub(super) enum BodyFormat {
     Json(&'static str),
-    /// A field of a form that holds JSON in base64url.
+    /// A form field with base64url-encoded JSON.
     Form(&'static str),
-    /// The description knows of no body.
+    /// The OpenAPI document describes no body.
     Nothing,
 }
 
-/// Who asks where. What changes a tenant is asked by another one, so that it is in nobody's way.
-struct Askers {
+/// Clients by route. Requests that change a tenant are sent for a separate one, so that they do not affect the others.
+struct Clients {
     private: Client,
     manager: Client,
     changer: Client,
-    page: Client,
-    page_key: String,
+    public: Client,
+    public_key: String,
     token: String,
     application: String,
 }
 
-impl Askers {
+impl Clients {
     async fn new(vault: &TestVault, card_number: &str) -> Self {
         let (tenant, changed) = (vault.tenant().await, vault.tenant().await);
         let private = Grants {
@@ -61,11 +61,11 @@ impl Askers {
         let changer = vault
             .holder(&changed, ApplicationKind::Management, grants(&all))
             .await;
-        let page: Vec<Permission> = held_by(ApplicationKind::Public).collect();
-        let page = vault
-            .holder(&tenant, ApplicationKind::Public, grants(&page))
+        let public: Vec<Permission> = held_by(ApplicationKind::Public).collect();
+        let public = vault
+            .holder(&tenant, ApplicationKind::Public, grants(&public))
             .await;
-        let target = vault
+        let application = vault
             .holder(
                 &changed,
                 ApplicationKind::Private,
@@ -79,76 +79,78 @@ impl Askers {
             private,
             manager: client.with_key(&manager.key),
             changer: client.with_key(&changer.key),
-            page: client.with_key(&page.key),
-            page_key: page.key,
-            application: target.application.to_string(),
+            public: client.with_key(&public.key),
+            public_key: public.key,
+            application: application.application.to_string(),
         }
     }
 
-    fn of(&self, door: &Door) -> &Client {
-        match door.needs {
-            Needs::Nothing | Needs::KeyInAddress => &self.page,
-            Needs::Kinds(kinds) if !kinds.contains(&ApplicationKind::Private) => &self.page,
-            Needs::Key | Needs::Kinds(_) => &self.private,
-            Needs::Permissions(needed) => {
+    fn of(&self, route: &RouteRequirement) -> &Client {
+        match route.needs {
+            Requirement::Nothing | Requirement::KeyInUrl => &self.public,
+            Requirement::Kinds(kinds) if !kinds.contains(&ApplicationKind::Private) => &self.public,
+            Requirement::Key | Requirement::Kinds(_) => &self.private,
+            Requirement::Permissions(needed) => {
                 match needed.iter().all(|one| one.fits(ApplicationKind::Private)) {
                     true => &self.private,
-                    false if door.path.starts_with("/tenants") => &self.changer,
-                    false if door.path == "/applications/{id}" => &self.changer,
+                    false if route.path.starts_with("/tenants") => &self.changer,
+                    false if route.path == "/applications/{id}" => &self.changer,
                     false => &self.manager,
                 }
             }
         }
     }
 
-    fn address(&self, door: &Door) -> String {
-        let id = match door.path {
+    fn address(&self, route: &RouteRequirement) -> String {
+        let id = match route.path {
             "/tokens/{id}" => &self.token,
             "/applications/{id}" => &self.application,
-            _ => UNKNOWN,
+            _ => UNKNOWN_ID,
         };
-        let path = door.path.replace("{id}", id).replace("{key_id}", UNKNOWN);
-        match door.needs {
-            Needs::KeyInAddress => format!("{path}?apiKey={}", self.page_key),
+        let path = route
+            .path
+            .replace("{id}", id)
+            .replace("{key_id}", UNKNOWN_ID);
+        match route.needs {
+            Requirement::KeyInUrl => format!("{path}?apiKey={}", self.public_key),
             _ => path,
         }
     }
 }
 
-/// Every route that may be sent a body, once per example that its description has of one. The card
-/// number of the examples is replaced.
+/// Every route that can be sent a body, once per example in the OpenAPI document, with `card_number` in place of the
+/// card number of the examples.
 pub(super) async fn all(vault: &TestVault, card_number: &str) -> Vec<Target> {
     let document = serde_json::to_value(cloakroom::router::document()).unwrap();
-    let askers = Askers::new(vault, card_number).await;
+    let clients = Clients::new(vault, card_number).await;
     let mut targets = Vec::new();
-    for door in DOORS {
-        if [Method::GET, Method::DELETE].contains(&door.method) {
+    for route in ROUTES {
+        if [Method::GET, Method::DELETE].contains(&route.method) {
             continue;
         }
-        let method = door.method.as_str().to_lowercase();
-        let content = &document["paths"][door.path][&method]["requestBody"]["content"];
-        let (takes, bodies) = good_bodies(door, content);
+        let method = route.method.as_str().to_lowercase();
+        let content = &document["paths"][route.path][&method]["requestBody"]["content"];
+        let (format, bodies) = valid_bodies(route, content);
         for body in bodies {
             let text = body.to_string().replace("4242424242424242", card_number);
-            let text = text.replace("9a9a8a4c-5d3e-4b2f-8c1d-0e7f6a5b4c3d", &askers.token);
+            let text = text.replace("9a9a8a4c-5d3e-4b2f-8c1d-0e7f6a5b4c3d", &clients.token);
             targets.push(Target {
-                door,
-                path: askers.address(door),
-                client: askers.of(door).clone(),
+                route,
+                path: clients.address(route),
+                client: clients.of(route).clone(),
                 body: serde_json::from_str(&text).unwrap(),
-                takes,
+                format,
             });
         }
     }
     targets
 }
 
-/// How a route takes bodies, and good ones. One that the description shows no example of, and that is
-/// not known here either, fails the test.
-fn good_bodies(door: &Door, content: &Value) -> (Takes, Vec<Value>) {
+/// The body format of a route and valid bodies. Panics if neither the OpenAPI document nor `more_bodies` has one.
+fn valid_bodies(route: &RouteRequirement, content: &Value) -> (BodyFormat, Vec<Value>) {
     let Some((media, described)) = content.as_object().and_then(|it| it.iter().next()) else {
         return (
-            Takes::Nothing,
+            BodyFormat::Nothing,
             vec![json!({"a": {"number": "4242424242424242"}})],
         );
     };
@@ -159,27 +161,27 @@ fn good_bodies(door: &Door, content: &Value) -> (Takes, Vec<Value>) {
             .map(|example| example["value"].clone())
             .collect()
     });
-    bodies.extend(more_bodies(door));
-    assert!(!bodies.is_empty(), "no good body is known for {door}");
-    let takes = match media.as_str() {
-        "application/json" => Takes::Json("application/json"),
-        "application/merge-patch+json" => Takes::Json("application/merge-patch+json"),
-        "application/x-www-form-urlencoded" => match door.path.contains("challenge") {
-            true => Takes::Form("cres"),
-            false => Takes::Form("threeDSMethodData"),
+    bodies.extend(more_bodies(route));
+    assert!(!bodies.is_empty(), "no valid body for {route}");
+    let format = match media.as_str() {
+        "application/json" => BodyFormat::Json("application/json"),
+        "application/merge-patch+json" => BodyFormat::Json("application/merge-patch+json"),
+        "application/x-www-form-urlencoded" => match route.path.contains("challenge") {
+            true => BodyFormat::Form("cres"),
+            false => BodyFormat::Form("threeDSMethodData"),
         },
-        media => panic!("{door} takes {media}, which is not broken here"),
+        media => panic!("{route} accepts {media}, which this test does not cover"),
     };
-    (takes, bodies)
+    (format, bodies)
 }
 
-fn more_bodies(door: &Door) -> Vec<Value> {
+fn more_bodies(route: &RouteRequirement) -> Vec<Value> {
     let device = json!({
         "browser_javascript_enabled": true, "browser_java_enabled": false,
         "browser_language": "en-US", "browser_color_depth": "24", "browser_tz": "-60",
         "browser_user_agent": "Mozilla/5.0", "message_extensions": [{"data": {"a": "4242424242424242"}}],
     });
-    match door.path {
+    match route.path {
         "/tokens" => vec![json!({
             "type": "token", "data": {"name": "Ada", "number": "4242424242424242", "more": [1, true, null]},
             "mask": {"name": "{{ data.name | slice: 0 }}"}, "metadata": {"order": "1001", "shop": "eu"},
@@ -188,7 +190,7 @@ fn more_bodies(door: &Door) -> Vec<Value> {
         "/tokenize" => {
             vec![json!([{"type": "token", "data": {"number": "4242424242424242"}}, "x", 1])]
         }
-        "/detokenize" => vec![json!({"a": {"b": [format!("{{{{ {UNKNOWN} }}}}"), 1, null]}})],
+        "/detokenize" => vec![json!({"a": {"b": [format!("{{{{ {UNKNOWN_ID} }}}}"), 1, null]}})],
         "/tokens/{id}" => vec![json!({
             "data": {"number": "4242424242424242", "expiration_month": 1}, "mask": "{{ data.number | last4 }}",
             "search_indexes": ["{{ data.number | last4 }}"], "containers": ["/pci/high/"],
@@ -203,14 +205,14 @@ fn more_bodies(door: &Door) -> Vec<Value> {
             "nonce": "5dr6jz4QN8OxzWYKW9J1dQ", "device_info": device,
         })],
         "/3ds/sessions/{id}/challenge-notification" => vec![json!({
-            "messageType": "CRes", "messageVersion": "2.2.0", "threeDSServerTransID": UNKNOWN,
-            "acsTransID": UNKNOWN, "challengeCompletionInd": "Y", "transStatus": "Y",
+            "messageType": "CRes", "messageVersion": "2.2.0", "threeDSServerTransID": UNKNOWN_ID,
+            "acsTransID": UNKNOWN_ID, "challengeCompletionInd": "Y", "transStatus": "Y",
             "pan": "4242424242424242",
         })],
         "/3ds/sessions/{id}/method-notification" => vec![json!({
-            "threeDSServerTransID": UNKNOWN, "pan": "4242424242424242",
+            "threeDSServerTransID": UNKNOWN_ID, "pan": "4242424242424242",
         })],
-        "/tenants/self/owner" => vec![json!({ "member_id": UNKNOWN })],
+        "/tenants/self/owner" => vec![json!({ "member_id": UNKNOWN_ID })],
         _ => Vec::new(),
     }
 }
@@ -227,21 +229,21 @@ fn authentication() -> Value {
 }
 
 impl Target {
-    /// Sends the body, broken or not, and says what came back; nothing when the connection was cut.
-    pub(super) async fn send(&self, broken: &Broken) -> Option<Answer> {
-        let (media, bytes) = match self.takes {
-            Takes::Json(media) => (media, broken.bytes.clone()),
-            Takes::Nothing => ("application/json", broken.bytes.clone()),
-            Takes::Form(field) => {
-                let text = URL_SAFE_NO_PAD.encode(&broken.bytes);
+    /// Sends a body; returns `None` if the connection was closed before the response.
+    pub(super) async fn send(&self, body: &RequestBody) -> Option<TestResponse> {
+        let (media, bytes) = match self.format {
+            BodyFormat::Json(media) => (media, body.bytes.clone()),
+            BodyFormat::Nothing => ("application/json", body.bytes.clone()),
+            BodyFormat::Form(field) => {
+                let text = URL_SAFE_NO_PAD.encode(&body.bytes);
                 let media = "application/x-www-form-urlencoded";
                 (media, format!("{field}={text}").into_bytes())
             }
         };
-        let media = broken.media.unwrap_or(media);
-        let mut request = self.client.request(self.door.method.clone(), &self.path);
+        let media = body.media.unwrap_or(media);
+        let mut request = self.client.request(self.route.method.clone(), &self.path);
         request = request.header("content-type", media);
-        for (name, value) in &broken.headers {
+        for (name, value) in &body.headers {
             request = request.header(name, value);
         }
         self.client.try_send(request.body(bytes)).await

@@ -1,9 +1,9 @@
-//! Texts that parsers, templates, searches, databases and logs have stumbled over elsewhere.
+//! Texts known to break parsers, templates, searches, databases and logs.
 
-use crate::support::Chance;
+use crate::support::SeededRng;
 
-/// Templates that would be large, slow, endless or deep if nothing bounded them.
-pub(super) fn template_bomb(chance: &mut Chance) -> String {
+/// Templates that are large, slow, endless or deeply nested without limits.
+pub(super) fn template_bomb(chance: &mut SeededRng) -> String {
     let filters = "| append: data | upcase | downcase | url_encode | base64_encode ";
     match chance.below(12) {
         0 => {
@@ -37,8 +37,8 @@ pub(super) fn template_bomb(chance: &mut Chance) -> String {
     }
 }
 
-/// Patterns that take a matcher with backtracking for ever. Nothing here may take them for patterns.
-pub(super) fn pattern_bomb(chance: &mut Chance) -> String {
+/// Regular expressions with catastrophic backtracking; they must never be used as patterns.
+pub(super) fn pattern_bomb(chance: &mut SeededRng) -> String {
     let pattern = *chance.pick(&[
         "(a+)+$",
         "(a|aa)+$",
@@ -46,17 +46,17 @@ pub(super) fn pattern_bomb(chance: &mut Chance) -> String {
         "([a-z]+)*!",
         "(?=(a+))a*b\\1",
     ]);
-    let prey = "a".repeat(30 + chance.below(4000));
+    let input = "a".repeat(30 + chance.below(4000));
     match chance.below(4) {
-        0 => format!("{{{{ '{prey}' | replace: '{pattern}', 'x' }}}}"),
-        1 => format!("{{{{ '{prey}' | replace_regex: '{pattern}', 'x' }}}}"),
-        2 => format!("data:\"{pattern}\" AND data:{prey}!"),
-        _ => format!("/{pattern}/ {prey}!"),
+        0 => format!("{{{{ '{input}' | replace: '{pattern}', 'x' }}}}"),
+        1 => format!("{{{{ '{input}' | replace_regex: '{pattern}', 'x' }}}}"),
+        2 => format!("data:\"{pattern}\" AND data:{input}!"),
+        _ => format!("/{pattern}/ {input}!"),
     }
 }
 
-/// Encrypted values that are none.
-pub(super) fn jwe(chance: &mut Chance) -> String {
+/// Invalid JWEs.
+pub(super) fn jwe(chance: &mut SeededRng) -> String {
     use base64::Engine as _;
     let encode = |text: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
     let header = |alg: &str, more: &str| {
@@ -90,8 +90,8 @@ pub(super) fn jwe(chance: &mut Chance) -> String {
     }
 }
 
-/// Values that no list of choices has, and texts that mean something to whoever is asked next.
-pub(super) fn oddity(chance: &mut Chance) -> String {
+/// Values that no enumeration contains, and injection strings for downstream systems.
+pub(super) fn oddity(chance: &mut SeededRng) -> String {
     let choices = [
         "",
         " ",

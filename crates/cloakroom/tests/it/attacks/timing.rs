@@ -1,21 +1,21 @@
-//! What the time of a look-up tells about a key: nothing that a stranger could use.
+//! Timing side channels of key lookups.
 
 use std::time::Instant;
 
-use cloakroom::Vault;
 use cloakroom::access::{self, ApiKey, ApplicationKind, Permission, TenantKind};
+use cloakroom::{Node, authentication};
 use futures_util::{StreamExt as _, stream};
 
-use crate::support::{Chance, Holder, TestVault, grants, number_or};
+use crate::support::{SeededRng, TestApplication, TestVault, grants, number_or};
 
-/// What a wrong key may be: nobody's, one with another secret, one that is over, one that was deleted.
+/// Kinds of rejected keys.
 const KINDS: [&str; 4] = ["unknown", "wrong secret", "expired", "deleted"];
-/// How large Welch's t of two kinds may be: chance alone makes it larger once in a hundred thousand times.
+/// Maximum of Welch's t for two kinds; random noise exceeds it once in 100,000 runs.
 const T_MAX: f64 = 4.5;
-/// How many ask at a time.
-const ASKERS: usize = 16;
+/// Concurrent lookups.
+const CONCURRENCY: usize = 16;
 
-/// Times of one kind of key, in microseconds.
+/// Lookup times of one kind of key, in microseconds.
 struct Sample {
     mean: f64,
     variance: f64,
@@ -23,20 +23,20 @@ struct Sample {
 }
 
 #[tokio::test]
-async fn the_time_of_a_look_up_does_not_tell_what_is_wrong_with_a_key() {
+async fn lookup_time_does_not_depend_on_why_a_key_is_rejected() {
     let vault = TestVault::start().await;
-    let mut chance = Chance::new();
+    let mut chance = SeededRng::new();
     let count = number_or("CLOAKROOM_TEST_LOOK_UPS", 4_000);
     let held = held_keys(&vault).await;
 
     let samples = measure(&vault.vault, &mut chance, &held, count).await;
-    let told = told(&samples);
-    println!("{count} look-ups: {told}");
-    assert!(largest_t(&samples) < T_MAX, "{told}");
+    let summary = summarize(&samples);
+    println!("{count} lookups: {summary}");
+    assert!(largest_t(&samples) < T_MAX, "{summary}");
 }
 
-/// Keys of each kind but the first, which is made anew for each look-up. There are so many that nobody asks for one
-/// while it is being looked up already: whoever does is told sooner, whatever is wrong with it.
+/// Keys of each kind except unknown ones, which are generated for each lookup. There are enough that no key is looked
+/// up twice concurrently, because the second request would join the first lookup and finish sooner.
 async fn held_keys(vault: &TestVault) -> [Vec<String>; 3] {
     let tenant = vault.tenant().await;
     let database = vault.database.connect().await;
@@ -47,7 +47,7 @@ async fn held_keys(vault: &TestVault) -> [Vec<String>; 3] {
     ];
     let mut held: [Vec<String>; 3] = Default::default();
     for (kind, change) in held.iter_mut().zip(changes) {
-        for _ in 0..4 * ASKERS {
+        for _ in 0..4 * CONCURRENCY {
             let holder = holder(vault, &tenant).await;
             if let Some(change) = change {
                 let changed = database.execute(change, &[&holder.key_id]).await.unwrap();
@@ -59,47 +59,47 @@ async fn held_keys(vault: &TestVault) -> [Vec<String>; 3] {
     held
 }
 
-async fn holder(vault: &TestVault, tenant: &access::Tenant) -> Holder {
+async fn holder(vault: &TestVault, tenant: &access::Tenant) -> TestApplication {
     let granted = grants(&[Permission::TokenCreate]);
     vault
         .holder(tenant, ApplicationKind::Private, granted)
         .await
 }
 
-/// Looks up keys of all kinds in random order, so that whatever else happens meets all of them alike.
+/// Looks up keys of all kinds in random order, so that other load affects all kinds alike.
 async fn measure(
-    vault: &Vault,
-    chance: &mut Chance,
+    vault: &Node,
+    chance: &mut SeededRng,
     held: &[Vec<String>; 3],
     count: usize,
 ) -> [Sample; 4] {
-    let questions = stream::iter(0..count).map(|number| {
+    let lookups = stream::iter(0..count).map(|number| {
         let kind = chance.below(KINDS.len());
         let fresh = ApiKey::generate(TenantKind::Test, "us", ApplicationKind::Private);
         let key = match kind {
             0 => fresh.expose().to_owned(),
             kind => {
-                let kept = &held[kind - 1];
-                with_another_secret(&kept[number % kept.len()], fresh.expose(), kind)
+                let keys = &held[kind - 1];
+                with_another_secret(&keys[number % keys.len()], fresh.expose(), kind)
             }
         };
         async move {
             let begun = Instant::now();
-            let outcome = access::authenticate(vault, &key).await;
+            let outcome = authentication::authenticate(vault, &key).await;
             let taken = begun.elapsed();
             assert!(outcome.is_err(), "{}", KINDS[kind]);
             (kind, taken.as_secs_f64() * 1e6)
         }
     });
     let mut times: [Vec<f64>; 4] = Default::default();
-    let mut answers = questions.buffer_unordered(ASKERS);
-    while let Some((kind, taken)) = answers.next().await {
+    let mut responses = lookups.buffer_unordered(CONCURRENCY);
+    while let Some((kind, taken)) = responses.next().await {
         times[kind].push(taken);
     }
     times.map(Sample::of)
 }
 
-/// The look-up part of one key with the end of another; a key that is expired or deleted stays itself.
+/// Replaces the end of the secret for the kind "wrong secret"; expired and deleted keys are returned unchanged.
 fn with_another_secret(held: &str, fresh: &str, kind: usize) -> String {
     match kind {
         1 => format!("{}{}", &held[..held.len() - 6], &fresh[fresh.len() - 6..]),
@@ -108,7 +108,7 @@ fn with_another_secret(held: &str, fresh: &str, kind: usize) -> String {
 }
 
 impl Sample {
-    /// The slowest tenth is left out: it tells of the machine.
+    /// Excludes the slowest tenth, which reflects the load of the machine.
     fn of(mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
         times.truncate(times.len() * 9 / 10);
@@ -138,7 +138,7 @@ fn largest_t(samples: &[Sample; 4]) -> f64 {
     pairs().map(t).fold(0.0, f64::max)
 }
 
-fn told(samples: &[Sample; 4]) -> String {
+fn summarize(samples: &[Sample; 4]) -> String {
     let means = KINDS.iter().zip(samples);
     let means: Vec<String> = means
         .map(|(kind, it)| format!("{kind} {:.1} µs", it.mean))

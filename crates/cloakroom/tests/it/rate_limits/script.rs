@@ -1,4 +1,4 @@
-//! The script that admits requests, in a real Redis and at times of the test's choosing.
+//! The Lua script that admits requests, run in a real Redis at times set by the test.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use cloakroom::rate_limits::{Action, Table};
 use redis::aio::MultiplexedConnection;
 
-use crate::support::{Chance, TestRedis};
+use crate::support::{SeededRng, TestRedis};
 
-const SCRIPT: &str = include_str!("../../../src/rate_limits/admit.lua");
-/// Long windows, so that nothing ends by itself while a test runs.
+const SCRIPT: &str = include_str!("../../../../cloakroom-core/src/rate_limits/admit.lua");
+/// Windows are long, so that no key expires during a test.
 const SECOND: u64 = 1_000_000;
 
-/// A counter as the script is told of it.
+/// A counter as the script receives it.
 #[derive(Clone, Debug)]
 struct Counter {
     name: String,
@@ -21,13 +21,22 @@ struct Counter {
     block: u64,
 }
 
-struct Bench {
+/// Requests to admit at once, and up to `reserve` admissions to reserve for the next `reserve_for` microseconds.
+#[derive(Clone, Copy)]
+struct Batch {
+    requests: u64,
+    reserve: u64,
+    reserve_for: u64,
+}
+
+/// Runs the script with a controlled clock.
+struct Harness {
     connection: MultiplexedConnection,
     script: String,
     _redis: TestRedis,
 }
 
-impl Bench {
+impl Harness {
     async fn start() -> Self {
         let redis = TestRedis::start(&[]).await;
         let client = redis::Client::open(redis.url()).unwrap();
@@ -40,27 +49,30 @@ impl Bench {
         }
     }
 
-    /// What each counter says at a time in microseconds: whether it refuses, what is left, and the wait.
-    async fn ask(&mut self, counters: &[Counter], now: u64) -> Vec<[u64; 3]> {
-        self.ask_for(1, counters, now).await.remove(0)
+    /// The state of each counter at a time in microseconds: whether it rejects, what remains, and the wait.
+    async fn admit(&mut self, counters: &[Counter], now: u64) -> Vec<[u64; 3]> {
+        self.admit_many(1, counters, now).await.remove(0)
     }
 
-    /// The same for several requests that are asked about at once.
-    async fn ask_for(
+    /// The same for several requests in one call.
+    async fn admit_many(
         &mut self,
         requests: u64,
         counters: &[Counter],
         now: u64,
     ) -> Vec<Vec<[u64; 3]>> {
-        self.ask_and_set_aside([requests, 0, 0], counters, now)
-            .await
+        let batch = Batch {
+            requests,
+            reserve: 0,
+            reserve_for: 0,
+        };
+        self.admit_batch(batch, counters, now).await
     }
 
-    /// For several requests, and then for those to come for which an admission was set aside: so many at most, which
-    /// come within so many microseconds.
-    async fn ask_and_set_aside(
+    /// The same for the requests of a batch, followed by the admissions that were reserved.
+    async fn admit_batch(
         &mut self,
-        [requests, aside, ahead]: [u64; 3],
+        batch: Batch,
         counters: &[Counter],
         now: u64,
     ) -> Vec<Vec<[u64; 3]>> {
@@ -70,33 +82,36 @@ impl Bench {
             call.arg(&counter.name)
                 .arg(format!("{}:blocked", counter.name));
         }
-        call.arg(requests).arg(aside).arg(ahead);
+        call.arg(batch.requests)
+            .arg(batch.reserve)
+            .arg(batch.reserve_for);
         for counter in counters {
             call.arg(counter.limit)
                 .arg(counter.window)
                 .arg(counter.block / 1_000);
         }
         call.arg(now / SECOND).arg(now % SECOND);
-        let answer: Vec<u64> = call.query_async(&mut self.connection).await.unwrap();
-        let (admitted, states) = (answer[0], &answer[1..]);
+        let reply: Vec<u64> = call.query_async(&mut self.connection).await.unwrap();
+        let (admitted, states) = (reply[0], &reply[1..]);
         let (states, rest) = states.as_chunks::<4>();
         assert!(rest.is_empty() && states.len() == counters.len());
-        let heard = |number: u64| {
-            let say = |[room, wait, refused, refused_wait]: &[u64; 4]| match number < admitted {
-                true => [0, room - number - 1, *wait],
-                false if *refused == 1 => [1, 0, *refused_wait],
-                false => [0, room - admitted, *wait],
-            };
-            states.iter().map(say).collect()
+        let outcomes = |number: u64| {
+            let outcome =
+                |[remaining, wait, rejects, rejected_wait]: &[u64; 4]| match number < admitted {
+                    true => [0, remaining - number - 1, *wait],
+                    false if *rejects == 1 => [1, 0, *rejected_wait],
+                    false => [0, remaining - admitted, *wait],
+                };
+            states.iter().map(outcome).collect()
         };
-        (0..requests.max(admitted)).map(heard).collect()
+        (0..batch.requests.max(admitted)).map(outcomes).collect()
     }
 }
 
 #[tokio::test]
 async fn every_shipped_limit_holds_at_its_edge() {
-    let mut bench = Bench::start().await;
-    let begun = 1_800_000_000 * SECOND;
+    let mut harness = Harness::start().await;
+    let start = 1_800_000_000 * SECOND;
     for row in Table::shipped().unwrap().rows {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap();
         let block = match row.action {
@@ -111,23 +126,23 @@ async fn every_shipped_limit_holds_at_its_edge() {
         }];
 
         for left in (0..row.requests).rev() {
-            let [answer] = bench.ask(&counter, begun).await[..] else {
+            let [outcome] = harness.admit(&counter, start).await[..] else {
                 panic!()
             };
-            assert_eq!(answer, [0, left, micros(row.window)], "{}", row.name);
+            assert_eq!(outcome, [0, left, micros(row.window)], "{}", row.name);
         }
-        let first = bench.ask(&counter, begun + 1).await[0];
-        let open = (begun + micros(row.window)).max(if block > 0 { begun + 1 + block } else { 0 });
-        let before = bench.ask(&counter, open - 1).await[0];
-        let after = bench.ask(&counter, open).await[0];
+        let first = harness.admit(&counter, start + 1).await[0];
+        let open = (start + micros(row.window)).max(if block > 0 { start + 1 + block } else { 0 });
+        let before = harness.admit(&counter, open - 1).await[0];
+        let after = harness.admit(&counter, open).await[0];
 
-        assert_eq!(first, [1, 0, open - begun - 1], "{}", row.name);
+        assert_eq!(first, [1, 0, open - start - 1], "{}", row.name);
         assert_eq!(before, [1, 0, 1], "{}", row.name);
         assert_eq!(after[0], 0, "{}", row.name);
     }
 }
 
-/// Counters as simple as can be: every admission is remembered for good, and counted each time.
+/// The simplest possible counters: keep every admission and count them each time.
 #[derive(Default)]
 struct Model {
     admitted: HashMap<String, Vec<u64>>,
@@ -135,7 +150,7 @@ struct Model {
 }
 
 impl Model {
-    fn look(&mut self, counter: &Counter, now: u64) -> [u64; 3] {
+    fn check(&mut self, counter: &Counter, now: u64) -> [u64; 3] {
         let Counter {
             name,
             limit,
@@ -156,30 +171,30 @@ impl Model {
             let wait = inside.first().map_or(*window, |at| at + window - now);
             return [0, limit - count, wait];
         }
-        let room = inside[inside.len() - usize::try_from(*limit).unwrap()] + window;
+        let available_at = inside[inside.len() - usize::try_from(*limit).unwrap()] + window;
         if *block == 0 {
-            return [1, 0, room - now];
+            return [1, 0, available_at - now];
         }
-        let until = room.max(now + block);
+        let until = available_at.max(now + block);
         self.blocked_until.insert(name.clone(), until);
         [1, 0, until - now]
     }
 
-    fn ask(&mut self, counters: &[Counter], now: u64) -> Vec<[u64; 3]> {
-        let mut answers: Vec<_> = counters.iter().map(|one| self.look(one, now)).collect();
-        if answers.iter().all(|answer| answer[0] == 0) {
-            for (counter, answer) in counters.iter().zip(&mut answers) {
+    fn admit(&mut self, counters: &[Counter], now: u64) -> Vec<[u64; 3]> {
+        let mut outcomes: Vec<_> = counters.iter().map(|one| self.check(one, now)).collect();
+        if outcomes.iter().all(|outcome| outcome[0] == 0) {
+            for (counter, outcome) in counters.iter().zip(&mut outcomes) {
                 self.admitted.get_mut(&counter.name).unwrap().push(now);
-                answer[1] -= 1;
+                outcome[1] -= 1;
             }
         }
-        answers
+        outcomes
     }
 }
 
 #[tokio::test]
-async fn the_script_does_what_a_simple_model_does() {
-    let (mut bench, mut chance) = (Bench::start().await, Chance::new());
+async fn the_script_matches_a_simple_model() {
+    let (mut harness, mut chance) = (Harness::start().await, SeededRng::new());
     for round in 0..60 {
         let count = 1 + chance.below(4);
         let counters: Vec<Counter> = (0..count)
@@ -199,11 +214,11 @@ async fn the_script_does_what_a_simple_model_does() {
                 .cloned()
                 .collect();
             if !chosen.is_empty() {
-                // Those that are asked about at once hear what they would hear one after the other.
+                // Requests of one call get the outcomes that they would get one after the other.
                 let requests = 1 + chance.below(4) as u64;
-                let one_by_one = (0..requests).map(|_| model.ask(&chosen, now));
+                let one_by_one = (0..requests).map(|_| model.admit(&chosen, now));
                 let expected: Vec<_> = one_by_one.collect();
-                let found = bench.ask_for(requests, &chosen, now).await;
+                let found = harness.admit_many(requests, &chosen, now).await;
                 assert_eq!(found, expected, "round {round}, step {step}: {chosen:?}");
             }
         }
@@ -211,8 +226,8 @@ async fn the_script_does_what_a_simple_model_does() {
 }
 
 #[tokio::test]
-async fn what_is_set_aside_counts_from_now_until_a_window_after_its_time() {
-    let mut bench = Bench::start().await;
+async fn reserved_admissions_count_until_one_window_after_their_reservation() {
+    let mut harness = Harness::start().await;
     let counter = |name: &str, limit| Counter {
         name: name.into(),
         limit,
@@ -221,81 +236,91 @@ async fn what_is_set_aside_counts_from_now_until_a_window_after_its_time() {
     };
     let counters = [counter("wide", 10), counter("narrow", 8)];
     let now = 1_800_000_000 * SECOND;
-    let aside = [2, 3, 5 * SECOND];
+    let batch = Batch {
+        requests: 2,
+        reserve: 3,
+        reserve_for: 5 * SECOND,
+    };
 
-    let left = |answers: &[Vec<[u64; 3]>]| -> Vec<[u64; 2]> {
-        answers
+    let left = |outcomes: &[Vec<[u64; 3]>]| -> Vec<[u64; 2]> {
+        outcomes
             .iter()
-            .map(|said| [said[0][1], said[1][1]])
+            .map(|counters| [counters[0][1], counters[1][1]])
             .collect()
     };
-    let first = bench.ask_and_set_aside(aside, &counters, now).await;
+    let first = harness.admit_batch(batch, &counters, now).await;
     assert_eq!(left(&first), [[9, 7], [8, 6], [7, 5], [6, 4], [5, 3]]);
 
-    // Three are left: one asks, and not all that is wished for is set aside.
-    let second = bench
-        .ask_and_set_aside([1, 7, 5 * SECOND], &counters, now + 1)
-        .await;
+    // Three remain: one request takes one, and only the other two of the seven are reserved.
+    let larger = Batch {
+        requests: 1,
+        reserve: 7,
+        reserve_for: 5 * SECOND,
+    };
+    let second = harness.admit_batch(larger, &counters, now + 1).await;
     assert_eq!(left(&second), [[4, 2], [3, 1], [2, 0]]);
 
-    // All of them count until a window after their time.
+    // All of them count until one window after their reservation ends.
     let narrow = &counters[1..];
     let last = now + 105 * SECOND;
-    assert_eq!(bench.ask(narrow, now + 2).await, [[1, 0, 105 * SECOND - 2]]);
-    assert_eq!(bench.ask(narrow, last - 1).await, [[1, 0, 1]]);
-    assert_eq!(bench.ask(narrow, last).await[0][..2], [0, 4]);
-    // Nothing is set aside by a request that is refused.
+    assert_eq!(
+        harness.admit(narrow, now + 2).await,
+        [[1, 0, 105 * SECOND - 2]]
+    );
+    assert_eq!(harness.admit(narrow, last - 1).await, [[1, 0, 1]]);
+    assert_eq!(harness.admit(narrow, last).await[0][..2], [0, 4]);
+    // A rejected request reserves nothing.
     let none = [counter("none", 0)];
-    let refused = bench.ask_and_set_aside(aside, &none, now).await;
-    assert_eq!(refused.len(), 2);
+    let rejected = harness.admit_batch(batch, &none, now).await;
+    assert_eq!(rejected.len(), 2);
 }
 
 #[tokio::test]
-async fn a_long_log_is_forgotten_at_once_and_what_is_kept_has_an_end() {
-    let mut bench = Bench::start().await;
+async fn long_logs_are_trimmed_at_once_and_keys_expire() {
+    let mut harness = Harness::start().await;
     let counter = [Counter {
         name: "long".into(),
         limit: 1_050,
         window: 10 * SECOND,
         block: 0,
     }];
-    let begun = 1_800_000_000 * SECOND;
+    let start = 1_800_000_000 * SECOND;
     for at in 0..1_050 {
-        bench.ask(&counter, begun + at).await;
+        harness.admit(&counter, start + at).await;
     }
 
-    let [answer] = bench.ask(&counter, begun + 10 * SECOND + 1_039).await[..] else {
+    let [outcome] = harness.admit(&counter, start + 10 * SECOND + 1_039).await[..] else {
         panic!()
     };
 
-    // Ten are still inside, and this one.
-    assert_eq!(answer[..2], [0, 1_050 - 11]);
-    let left_ms: i64 = redis::cmd("PTTL")
+    // Ten are still inside the window, plus this one.
+    assert_eq!(outcome[..2], [0, 1_050 - 11]);
+    let ttl_ms: i64 = redis::cmd("PTTL")
         .arg("long")
-        .query_async(&mut bench.connection)
+        .query_async(&mut harness.connection)
         .await
         .unwrap();
-    assert!((10_000..=20_000).contains(&left_ms), "{left_ms}");
+    assert!((10_000..=20_000).contains(&ttl_ms), "{ttl_ms}");
 }
 
-/// Clocks are corrected all the time, and the replica that takes over has another one.
+/// Clocks are corrected regularly, and a replica that is promoted has a different clock.
 #[tokio::test]
-async fn a_clock_that_steps_back_a_little_admits_nobody_twice() {
-    let mut bench = Bench::start().await;
+async fn a_clock_that_steps_back_admits_no_request_twice() {
+    let mut harness = Harness::start().await;
     let counter = [Counter {
         name: "stepping".into(),
         limit: 5,
         window: 10 * SECOND,
         block: 0,
     }];
-    let begun = 1_800_000_000 * SECOND;
-    bench.ask_for(3, &counter, begun).await;
+    let start = 1_800_000_000 * SECOND;
+    harness.admit_many(3, &counter, start).await;
 
-    let back = bench.ask_for(4, &counter, begun - SECOND / 500).await;
-    let later = bench.ask(&counter, begun + 10 * SECOND - 1).await[0];
-    let over = bench.ask(&counter, begun + 10 * SECOND).await[0];
+    let back = harness.admit_many(4, &counter, start - SECOND / 500).await;
+    let later = harness.admit(&counter, start + 10 * SECOND - 1).await[0];
+    let over = harness.admit(&counter, start + 10 * SECOND).await[0];
 
-    let refused: Vec<u64> = back.iter().map(|heard| heard[0][0]).collect();
-    assert_eq!(refused, [0, 0, 1, 1]);
+    let rejected: Vec<u64> = back.iter().map(|outcome| outcome[0][0]).collect();
+    assert_eq!(rejected, [0, 0, 1, 1]);
     assert_eq!((later[0], over[0]), (1, 0));
 }

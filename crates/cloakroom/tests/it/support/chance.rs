@@ -1,12 +1,12 @@
-//! Chance that can be repeated, and how much of it a test takes.
+//! Reproducible pseudo-random choices, and the sizes of randomized tests.
 
 use cloakroom_crypto::random_bytes;
 
-/// Pseudo-random choices. The seed is printed, which the runner shows when the test fails, and can
-/// be given back in `CLOAKROOM_TEST_SEED`.
-pub(crate) struct Chance(u64);
+/// Seeded pseudo-random generator. Prints its seed, which the test runner shows on failure; set
+/// `CLOAKROOM_TEST_SEED` to repeat a run.
+pub(crate) struct SeededRng(u64);
 
-impl Chance {
+impl SeededRng {
     pub(crate) fn new() -> Self {
         let seed = number("CLOAKROOM_TEST_SEED")
             .unwrap_or_else(|| u64::from_le_bytes(random_bytes::<8>()) >> 1);
@@ -14,12 +14,12 @@ impl Chance {
         Self(seed)
     }
 
-    /// Another one that goes its own way, for work that runs beside this.
+    /// An independent generator for concurrent work.
     pub(crate) fn fork(&mut self) -> Self {
         Self(self.next())
     }
 
-    /// SplitMix64: small, and good enough for choices.
+    /// SplitMix64: small, and good enough for test choices.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -41,19 +41,19 @@ impl Chance {
     }
 }
 
-/// How many random calls a test makes: `CLOAKROOM_TEST_CALLS`, or what the pipeline has time for.
+/// Number of random calls a test makes: `CLOAKROOM_TEST_CALLS`, or `default`, which fits the CI time budget.
 pub(crate) fn calls(default: usize) -> usize {
     number_or("CLOAKROOM_TEST_CALLS", default)
 }
 
-/// The number that the environment gives a name, or what the pipeline has time for.
+/// The environment variable `name` as a number, or `default`, which fits the CI time budget.
 pub(crate) fn number_or(name: &str, default: usize) -> usize {
     number(name).map_or(default, |count| usize::try_from(count).unwrap())
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "tests are told their size by the environment"
+    reason = "the environment sets the size of randomized tests"
 )]
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;

@@ -1,11 +1,11 @@
-//! Someone who asks over HTTP.
+//! HTTP client for tests.
 
 use std::time::Duration;
 
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 
-/// An HTTP client that holds one API key, or none.
+/// An HTTP client with one API key or none.
 #[derive(Clone)]
 pub(crate) struct Client {
     base_url: String,
@@ -13,20 +13,19 @@ pub(crate) struct Client {
     http: reqwest::Client,
 }
 
-/// What came back.
+/// A complete HTTP response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Vec<u8>,
-    /// Null when there was no JSON body.
+    /// Null if the response has no JSON body.
     pub(crate) body: Value,
 }
 
 impl Client {
     pub(crate) fn new(base_url: &str, key: Option<&str>) -> Self {
-        // Well before the node closes connections that nobody uses: a request that meets one on its way
-        // out is lost.
+        // Shorter than the node's idle timeout: a request on a connection that the node is closing is lost.
         let client = reqwest::Client::builder().pool_idle_timeout(Duration::from_secs(2));
         let client = client.build().unwrap();
         Self {
@@ -36,7 +35,7 @@ impl Client {
         }
     }
 
-    /// The same client at another node.
+    /// The same client against another node.
     pub(crate) fn at(&self, base_url: &str) -> Self {
         Self {
             base_url: base_url.to_owned(),
@@ -44,7 +43,6 @@ impl Client {
         }
     }
 
-    /// The key that it sends.
     pub(crate) fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
@@ -57,12 +55,12 @@ impl Client {
         }
     }
 
-    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> TestResponse {
         self.post_text(path, &body.to_string(), "application/json")
             .await
     }
 
-    pub(crate) async fn post_text(&self, path: &str, body: &str, media: &str) -> Answer {
+    pub(crate) async fn post_text(&self, path: &str, body: &str, media: &str) -> TestResponse {
         let request = self
             .request(Method::POST, path)
             .header("content-type", media);
@@ -70,29 +68,29 @@ impl Client {
     }
 
     /// Sends a merge patch.
-    pub(crate) async fn patch(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> TestResponse {
         self.patch_text(path, &body.to_string()).await
     }
 
-    pub(crate) async fn patch_text(&self, path: &str, body: &str) -> Answer {
+    pub(crate) async fn patch_text(&self, path: &str, body: &str) -> TestResponse {
         let request = self
             .request(Method::PATCH, path)
             .header("content-type", "application/merge-patch+json");
         self.send(request.body(body.to_owned())).await
     }
 
-    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, body: Value) -> TestResponse {
         let request = self
             .request(Method::PUT, path)
             .header("content-type", "application/json");
         self.send(request.body(body.to_string())).await
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         self.send(self.request(Method::GET, path)).await
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> TestResponse {
         self.send(self.request(Method::DELETE, path)).await
     }
 
@@ -106,20 +104,21 @@ impl Client {
         }
     }
 
-    pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+    pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> TestResponse {
         Self::receive(request.send().await.unwrap()).await.unwrap()
     }
 
-    /// Sends what the server may refuse to read to its end; nothing if it hung up before it was heard.
-    pub(crate) async fn try_send(&self, request: reqwest::RequestBuilder) -> Option<Answer> {
+    /// Sends a request whose body the server may not read to the end. `None` if the connection closes before a
+    /// complete response arrives.
+    pub(crate) async fn try_send(&self, request: reqwest::RequestBuilder) -> Option<TestResponse> {
         Self::receive(request.send().await.ok()?).await.ok()
     }
 
-    async fn receive(response: reqwest::Response) -> reqwest::Result<Answer> {
+    async fn receive(response: reqwest::Response) -> reqwest::Result<TestResponse> {
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = response.bytes().await?.to_vec();
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Ok(Answer {
+        Ok(TestResponse {
             status,
             headers,
             bytes,
@@ -128,7 +127,7 @@ impl Client {
     }
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
@@ -148,7 +147,7 @@ impl Answer {
         items.unwrap_or_else(|| panic!("no items in {}", self.body))
     }
 
-    /// The body as text for a snapshot, with the members that differ each time left out.
+    /// The body as text for a snapshot, with the values of unstable members replaced by placeholders.
     pub(crate) fn told(&self, unstable: &[&str]) -> String {
         let mut body = self.body.clone();
         for name in unstable {
@@ -159,7 +158,7 @@ impl Answer {
         serde_json::to_string_pretty(&body).unwrap()
     }
 
-    /// The attributes that a 400 complains about.
+    /// The fields that a 400 response reports as invalid.
     pub(crate) fn refused(&self) -> Vec<&str> {
         let errors = self.body["errors"].as_object();
         errors

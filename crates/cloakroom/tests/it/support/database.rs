@@ -10,15 +10,15 @@ use cloakroom::storage;
 use cloakroom_scratch::{Postgres, PostgresOptions};
 use tokio_postgres::{Client, Config, NoTls};
 
-/// Any number; it only has to be the same for all test processes.
+/// Arbitrary, but the same in all test processes.
 const TEMPLATE_LOCK: i64 = 0x0C10_AC00;
 
-/// What the names of tests' databases begin with; the number of the process follows.
+/// Prefix of test database names; the process id follows.
 const PREFIX: &str = "test_";
-/// Each is some ten megabytes, and dropping one costs a checkpoint: so not each time.
+/// A database takes about ten megabytes, and dropping one forces a checkpoint, so they are dropped in batches.
 const ABANDONED_MAX: usize = 20;
 
-/// A database that no other test sees.
+/// A database that belongs to one test.
 pub(crate) struct TestDatabase {
     pub(crate) url: String,
 }
@@ -36,7 +36,7 @@ impl TestDatabase {
         Self::copy(server, &admin, &template).await
     }
 
-    /// A database without any table.
+    /// Creates a database without tables.
     pub(crate) async fn create_empty() -> Self {
         Self::empty_on(&server_url()).await
     }
@@ -56,7 +56,7 @@ impl TestDatabase {
         }
     }
 
-    /// Everything in it, as `pg_dump` writes it.
+    /// Dumps the database with `pg_dump`.
     pub(crate) fn dump(&self, arguments: &[&str]) -> String {
         let dump = Command::new("pg_dump")
             .args(arguments)
@@ -67,7 +67,7 @@ impl TestDatabase {
         String::from_utf8(dump.stdout).unwrap()
     }
 
-    /// Puts a dump into a database that is empty.
+    /// Restores a dump into an empty database.
     pub(crate) fn restore(&self, dump: &str) {
         let mut psql = Command::new("psql")
             .args(["--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", &self.url])
@@ -81,13 +81,13 @@ impl TestDatabase {
         assert!(psql.wait().unwrap().success());
     }
 
-    /// A connection for looking behind the vault's back, or meddling with its rows.
+    /// A direct connection, to inspect or modify rows without the vault.
     pub(crate) async fn connect(&self) -> Client {
         connect(&self.url).await
     }
 }
 
-/// A whole server for one test: for settings that concern every database on it.
+/// A PostgreSQL server of its own, for settings that affect every database.
 pub(crate) struct TestServer {
     pub(crate) postgres: Postgres,
 }
@@ -101,10 +101,10 @@ impl TestServer {
     }
 }
 
-/// The server that `cargo xtask services` started, or one for this process alone.
+/// The server that `cargo xtask services` started, or one for this process.
 #[expect(
     clippy::disallowed_methods,
-    reason = "tests are told their server by the environment"
+    reason = "the environment names the test server"
 )]
 fn server_url() -> String {
     static OWN: OnceLock<Postgres> = OnceLock::new();
@@ -124,7 +124,7 @@ async fn ensure_template(admin: &Client, server: &str, template: &str) {
         .await
         .unwrap();
     if known.is_none() {
-        // Migrated under another name first: a template that exists is always complete.
+        // Migrate under a draft name and rename at the end: a template that exists is always complete.
         let draft = format!("{template}_draft");
         admin
             .batch_execute(&format!("drop database if exists {draft}"))
@@ -152,8 +152,8 @@ async fn ensure_template(admin: &Client, server: &str, template: &str) {
         .unwrap();
 }
 
-/// Drops what processes that have ended left behind, killed ones included. A disk holds the
-/// databases of a few tests, not of all there are.
+/// Drops databases of processes that have ended, including killed ones. The disk has space for the databases of
+/// a few tests only.
 async fn drop_abandoned(admin: &Client) {
     let sql = "select datname from pg_database where starts_with(datname, $1)";
     let names = admin.query(sql, &[&PREFIX]).await.unwrap();
@@ -166,7 +166,7 @@ async fn drop_abandoned(admin: &Client) {
         return;
     }
     for name in abandoned {
-        // Another process may be at the same work, or a connection not yet be gone: next time.
+        // Fails if another process drops it first or a connection is still open; the next run retries.
         let _dropped = admin.batch_execute(&format!("drop database {name}")).await;
     }
 }
@@ -176,7 +176,7 @@ fn is_abandoned(database: &str) -> bool {
     !std::path::Path::new("/proc").join(process).exists()
 }
 
-/// Changes with the migrations, so that an old template is not reused.
+/// Depends on the migrations, so that an outdated template is not reused.
 fn template_name() -> String {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();

@@ -1,16 +1,16 @@
-//! What a client does that encrypts before it sends.
+//! Client-side encryption of request bodies as JWE.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use cloakroom_crypto::ClientSender;
 use serde_json::{Value, json};
 
-/// Encrypts to a key, given as the answer that creating it got.
+/// Encrypts to `key`, the response of the request that created it.
 pub(crate) fn encrypt(key: &Value, plaintext: &str) -> String {
     encrypt_with(key, plaintext, |_| {})
 }
 
-/// Encrypts under a changed header, which is authenticated like any other.
+/// Encrypts with a modified header. The header is authenticated as sent.
 pub(crate) fn encrypt_with(
     key: &Value,
     plaintext: &str,
@@ -27,10 +27,10 @@ pub(crate) fn encrypt_with(
     });
     change(&mut header);
     let header = encode(header.to_string().as_bytes());
-    let sent = sender
+    let encrypted = sender
         .encrypt(header.as_bytes(), plaintext.as_bytes())
         .unwrap();
-    let rest = [&sent.nonce[..], &sent.ciphertext, &sent.tag].map(encode);
+    let rest = [&encrypted.nonce[..], &encrypted.ciphertext, &encrypted.tag].map(encode);
     format!("{header}..{}", rest.join("."))
 }
 

@@ -1,21 +1,25 @@
-//! What every test needs: a database of its own, a running vault, and someone who asks.
+//! Test support: a database per test, a running vault, and an HTTP client.
 
 mod chance;
 mod client;
 mod database;
+mod database_proxy;
 mod jwe;
-mod lines;
+mod log_capture;
+mod luhn;
+mod named_tokens;
 mod redis;
-mod shelf;
-mod tap;
 mod test_vault;
 
-pub(crate) use chance::{Chance, calls, number_or};
-pub(crate) use client::{Answer, Client};
+pub(crate) use chance::{SeededRng, calls, number_or};
+pub(crate) use client::{Client, TestResponse};
 pub(crate) use database::{TestDatabase, TestServer};
+pub(crate) use database_proxy::DatabaseProxy;
 pub(crate) use jwe::{encrypt, encrypt_with};
-pub(crate) use lines::Lines;
+pub(crate) use log_capture::LogCapture;
+pub(crate) use luhn::passes_luhn;
+pub(crate) use named_tokens::NamedTokens;
 pub(crate) use redis::TestRedis;
-pub(crate) use shelf::Shelf;
-pub(crate) use tap::Tap;
-pub(crate) use test_vault::{Holder, TestVault, everything, grants, rule};
+pub(crate) use test_vault::{
+    TestApplication, TestVault, everything, grants, rule, use_long_timeouts,
+};

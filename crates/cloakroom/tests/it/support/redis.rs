@@ -1,11 +1,11 @@
-//! A Redis for one test, which may be emptied, stopped or killed.
+//! A Redis server for one test, which the test may flush, pause or kill.
 
 use std::path::{Path, PathBuf};
 
 use cloakroom_scratch::{Redis, RedisOptions};
 use redis::{Cmd, FromRedisValue};
 
-/// A Redis that no other test sees.
+/// A Redis server that belongs to one test.
 pub(crate) struct TestRedis {
     redis: Redis,
     tls: Option<Tls>,
@@ -33,12 +33,12 @@ impl TestRedis {
         }
     }
 
-    /// Also listens with TLS, under a certificate that the test finds in `ca_file`.
+    /// Also listens with TLS, with the self-signed certificate in `ca_file`.
     pub(crate) async fn start_tls(folder: &Path) -> Self {
-        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         let (cert, key) = (folder.join("redis.crt"), folder.join("redis.key"));
-        std::fs::write(&cert, made.cert.pem()).unwrap();
-        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        std::fs::write(&cert, certificate.cert.pem()).unwrap();
+        std::fs::write(&key, certificate.signing_key.serialize_pem()).unwrap();
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
@@ -75,45 +75,45 @@ impl TestRedis {
         self.tls.as_ref().unwrap().ca_file.clone()
     }
 
-    /// Runs a command given as words.
+    /// Runs a command, given as words separated by spaces.
     pub(crate) async fn run(&self, words: &str) {
         let mut words = words.split(' ');
         let mut command = redis::cmd(words.next().unwrap());
         for word in words {
             command.arg(word);
         }
-        let _answer: redis::Value = self.ask(command).await;
+        let _reply: redis::Value = self.query(command).await;
     }
 
     pub(crate) async fn keys(&self) -> Vec<String> {
-        self.ask(redis::cmd("KEYS").arg("*").take()).await
+        self.query(redis::cmd("KEYS").arg("*").take()).await
     }
 
     pub(crate) async fn value(&self, name: &str) -> Vec<u8> {
-        self.ask(redis::cmd("GET").arg(name).take()).await
+        self.query(redis::cmd("GET").arg(name).take()).await
     }
 
     /// Runs a script with one argument.
     pub(crate) async fn script(&self, script: &str, argument: &str) {
         let mut command = redis::cmd("EVAL");
         command.arg(script).arg(0).arg(argument);
-        let _answer: redis::Value = self.ask(command).await;
+        let _reply: redis::Value = self.query(command).await;
     }
 
-    /// The members of a sorted set as they were sent. A dump would show digits as numbers.
+    /// The members of a sorted set as they were sent; a dump would show digits as numbers.
     pub(crate) async fn members(&self, name: &str) -> Vec<Vec<u8>> {
-        self.ask(redis::cmd("ZRANGE").arg(name).arg(0).arg(-1).take())
+        self.query(redis::cmd("ZRANGE").arg(name).arg(0).arg(-1).take())
             .await
     }
 
-    pub(crate) async fn left_ms(&self, name: &str) -> i64 {
-        self.ask(redis::cmd("PTTL").arg(name).take()).await
+    pub(crate) async fn ttl_ms(&self, name: &str) -> i64 {
+        self.query(redis::cmd("PTTL").arg(name).take()).await
     }
 
-    /// How often a command was called since the server started.
+    /// Number of calls of a command since the server started.
     pub(crate) async fn calls_of(&self, command: &str) -> u32 {
         let stats: String = self
-            .ask(redis::cmd("INFO").arg("commandstats").take())
+            .query(redis::cmd("INFO").arg("commandstats").take())
             .await;
         let mark = format!("cmdstat_{command}:calls=");
         let (_, rest) = stats.split_once(&mark).unwrap_or_default();
@@ -126,28 +126,28 @@ impl TestRedis {
         tokio::task::spawn_blocking(stop).await.unwrap();
     }
 
-    /// Ends it without a word to anyone.
-    pub(crate) fn kill_at_once(&self) {
+    /// Kills the server with SIGKILL.
+    pub(crate) fn sigkill(&self) {
         signal(self.redis.pid(), "KILL");
     }
 
-    /// Keeps connections open and answers nobody, until the value is dropped.
-    pub(crate) fn stand_still(&self) -> StandingStill {
+    /// Pauses the server with SIGSTOP until the value is dropped: connections stay open, and no command gets a reply.
+    pub(crate) fn pause(&self) -> PausedRedis {
         let pid = self.redis.pid();
         signal(pid, "STOP");
-        StandingStill(pid)
+        PausedRedis(pid)
     }
 
-    async fn ask<T: FromRedisValue>(&self, command: Cmd) -> T {
+    async fn query<T: FromRedisValue>(&self, command: Cmd) -> T {
         let client = redis::Client::open(self.url()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         command.query_async(&mut connection).await.unwrap()
     }
 }
 
-pub(crate) struct StandingStill(u32);
+pub(crate) struct PausedRedis(u32);
 
-impl Drop for StandingStill {
+impl Drop for PausedRedis {
     fn drop(&mut self) {
         signal(self.0, "CONT");
     }

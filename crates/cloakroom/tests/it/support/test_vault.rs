@@ -9,10 +9,10 @@ use cloakroom::access::{
 };
 use cloakroom::applications::{self, NewApplication};
 use cloakroom::config::{Config, Secret};
-use cloakroom::idempotency::Reply;
+use cloakroom::idempotency::ResponseTemplate;
 use cloakroom::server::Server;
 use cloakroom::tenants::{self, NewTenant};
-use cloakroom::{Vault, keys, router};
+use cloakroom::{Node, keys, router};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -21,15 +21,15 @@ use super::{Client, TestDatabase};
 
 /// A running vault with its own database and root key.
 pub(crate) struct TestVault {
-    pub(crate) vault: Vault,
+    pub(crate) vault: Node,
     pub(crate) database: TestDatabase,
     pub(crate) base_url: String,
     folder: TempDir,
-    serving: JoinHandle<()>,
+    server_task: JoinHandle<()>,
 }
 
-/// An application with a key.
-pub(crate) struct Holder {
+/// An application and its key.
+pub(crate) struct TestApplication {
     pub(crate) application: Uuid,
     pub(crate) key_id: Uuid,
     pub(crate) key: String,
@@ -40,20 +40,20 @@ impl TestVault {
         Self::start_with(TestDatabase::create().await, |_| {}).await
     }
 
-    /// Starts with much time for the database: for tests that ask for a lot at once, which takes long
-    /// on a machine that has other things to do.
-    pub(crate) async fn start_patient() -> Self {
+    /// Starts with long database timeouts, for tests that send many requests at once on a busy machine.
+    pub(crate) async fn start_with_long_timeouts() -> Self {
+        Self::start_with(TestDatabase::create().await, use_long_timeouts).await
+    }
+
+    /// Starts with immediate tenant deletion: one request deletes a tenant, without a waiting period.
+    pub(crate) async fn start_with_immediate_deletion() -> Self {
         Self::start_with(TestDatabase::create().await, |config| {
-            let minute = Duration::from_secs(60);
-            config.database.connect_timeout = minute;
-            config.database.acquire_timeout = minute;
-            config.database.read_deadline = minute;
-            config.database.write_deadline = minute;
+            config.tenants.immediate_deletion = true;
         })
         .await
     }
 
-    /// Starts with a changed configuration.
+    /// Starts with a modified configuration.
     pub(crate) async fn start_with(
         database: TestDatabase,
         change: impl FnOnce(&mut Config),
@@ -62,18 +62,18 @@ impl TestVault {
         keys::create_file(&folder.path().join("root.key")).unwrap();
         let mut config = configuration(&folder, &database);
         change(&mut config);
-        let vault = Vault::open_or_initialize(config).await.unwrap();
-        let (base_url, serving) = serve(&vault).await;
+        let vault = Node::open_or_initialize(config).await.unwrap();
+        let (base_url, server_task) = serve(&vault).await;
         Self {
             vault,
             database,
             base_url,
             folder,
-            serving,
+            server_task,
         }
     }
 
-    /// A configuration for a second node on the same database and root key.
+    /// The configuration of a second node with the same database and root key.
     pub(crate) fn configuration(&self) -> Config {
         configuration(&self.folder, &self.database)
     }
@@ -82,7 +82,7 @@ impl TestVault {
         self.tenant_with(&[]).await
     }
 
-    /// A tenant with some settings changed.
+    /// Creates a tenant with modified settings.
     pub(crate) async fn tenant_with(&self, changed: &[(&str, &str)]) -> Tenant {
         let mut settings = TenantSettings::default();
         for (name, text) in changed {
@@ -96,13 +96,13 @@ impl TestVault {
         tenants::create(&self.vault, new).await.unwrap()
     }
 
-    /// An application of this kind with these grants, and its key.
+    /// Creates an application with these grants, and a key for it.
     pub(crate) async fn holder(
         &self,
         tenant: &Tenant,
         kind: ApplicationKind,
         grants: Grants,
-    ) -> Holder {
+    ) -> TestApplication {
         let new = NewApplication {
             name: Some(format!("A {kind} application")),
             kind: Some(kind.name().to_owned()),
@@ -110,11 +110,12 @@ impl TestVault {
             create_key: true,
             expires_at: None,
         };
-        let created = applications::create(&self.vault, tenant.into(), new, &Reply::none())
-            .await
-            .unwrap();
+        let created =
+            applications::create(&self.vault, tenant.into(), new, &ResponseTemplate::none())
+                .await
+                .unwrap();
         let key = created.key.unwrap();
-        Holder {
+        TestApplication {
             application: created.application.id,
             key_id: key.id,
             key: key.key.expose().to_owned(),
@@ -131,18 +132,18 @@ impl TestVault {
         Client::new(&self.base_url, key)
     }
 
-    /// A client that may do everything with tokens and sees their data.
+    /// A client of a new tenant with all token permissions and the `reveal` transform.
     pub(crate) async fn revealing_client(&self) -> Client {
         let tenant = self.tenant().await;
         self.client(&tenant, everything(Transform::Reveal)).await
     }
 
-    /// Another node of the same vault, with the same configuration, on a port of its own.
+    /// Starts another node of the same vault with the same configuration, on its own port.
     pub(crate) async fn second_node(&self) -> Self {
         self.node_with(|_| {}).await
     }
 
-    /// The same vault as a dump has it, on a database of its own.
+    /// Starts a node on a new database, restored from a dump.
     pub(crate) async fn restored(&self, dump: &str) -> Self {
         let database = TestDatabase::create_empty().await;
         database.restore(dump);
@@ -150,37 +151,48 @@ impl TestVault {
             .await
     }
 
-    /// Another node with a configuration that differs.
+    /// Starts another node with a modified configuration.
     pub(crate) async fn node_with(&self, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = self.vault.config.clone();
         config.http.listen.set_port(0);
         change(&mut config);
         let url = config.database.require_url().unwrap().reveal().to_owned();
-        let vault = Vault::open(config).await.unwrap();
-        let (base_url, serving) = serve(&vault).await;
+        let vault = Node::open(config).await.unwrap();
+        let (base_url, server_task) = serve(&vault).await;
         Self {
             vault,
             database: TestDatabase { url },
             base_url,
             folder: tempfile::tempdir().unwrap(),
-            serving,
+            server_task,
         }
     }
 }
 
+/// Sets long database timeouts.
+pub(crate) fn use_long_timeouts(config: &mut Config) {
+    let minute = Duration::from_secs(60);
+    config.database.connect_timeout = minute;
+    config.database.acquire_timeout = minute;
+    config.database.read_deadline = minute;
+    config.database.write_deadline = minute;
+}
+
 impl Drop for TestVault {
     fn drop(&mut self) {
-        self.serving.abort();
+        self.server_task.abort();
     }
 }
 
 fn configuration(folder: &TempDir, database: &TestDatabase) -> Config {
     let mut config = Config::default();
     config.http.listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    // All clients of a test have the same address.
+    config.http.max_connections_per_address = Some(config.http.max_connections);
     config.database.url = Some(Secret::new(&database.url));
     config.database.max_connections = 8;
     config.root_key.file = Some(folder.path().join("root.key"));
-    // Most tests ask for more than a test tenant may; those about limits switch them on.
+    // Most tests exceed the limits of a test tenant; tests of limits enable them.
     config.limits.enabled = false;
     config.quotas.threeds = true;
     config
@@ -188,9 +200,9 @@ fn configuration(folder: &TempDir, database: &TestDatabase) -> Config {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the test ends the server when it drops the vault"
+    reason = "the server task ends when the test drops the vault"
 )]
-async fn serve(vault: &Vault) -> (String, JoinHandle<()>) {
+async fn serve(vault: &Node) -> (String, JoinHandle<()>) {
     let server = Server::bind(&vault.config.http).await.unwrap();
     let prefix = vault.config.http.prefix();
     let base_url = format!("http://{}{prefix}", server.local_addr());
@@ -221,7 +233,7 @@ pub(crate) fn everything(transform: Transform) -> Grants {
     }
 }
 
-/// Plain permissions.
+/// Permissions without access rules.
 pub(crate) fn grants(permissions: &[Permission]) -> Grants {
     Grants {
         permissions: permissions.iter().copied().collect(),

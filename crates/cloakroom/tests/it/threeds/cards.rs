@@ -7,24 +7,24 @@ use serde_json::Value;
 use super::checkout::{Checkout, id_of};
 use super::requests::payment;
 
-/// What the documentation promises of a card, and what is seen of it: in the same words.
+/// The course of an authentication, as documented or as observed.
 #[derive(Debug, Default, PartialEq)]
-struct Course {
-    /// The brand, or the status and source of the trouble that creating the session met.
+struct Flow {
+    /// The brand, or the status and source of the error when creating the session.
     created: String,
     has_method: bool,
-    /// `transStatus` of the ARes, or the trouble.
+    /// `transStatus` of the ARes, or the error.
     directory: String,
     mandated: String,
     kind: String,
-    /// What the page told the shop.
+    /// The status that the page reported to the shop.
     page: String,
-    /// Status, reason and indicator in the end, and whether liability is shifted.
+    /// Final status, reason and ECI, and whether liability is shifted.
     end: String,
 }
 
-/// The table of the documentation.
-fn documented(card: &TestCard) -> Course {
+/// The flow that the documentation specifies.
+fn documented(card: &TestCard) -> Flow {
     use Scenario as S;
     let (directory, status, reason) = match card.scenario {
         S::FrictionlessSuccess => ("Y", "successful", ""),
@@ -50,14 +50,14 @@ fn documented(card: &TestCard) -> Course {
             } else {
                 404
             };
-            return Course {
+            return Flow {
                 created: format!("424 {status} 3DS Server"),
-                ..Course::default()
+                ..Flow::default()
             };
         }
     };
     let is_challenged = directory == "C";
-    let is_proved = matches!(status, "successful" | "attempted");
+    let is_authenticated = matches!(status, "successful" | "attempted");
     let kind = match card.scenario {
         _ if !is_challenged => "",
         S::ChallengeSuccess | S::ChallengeSuccessWithoutMethod | S::CoBadged => "static",
@@ -69,13 +69,13 @@ fn documented(card: &TestCard) -> Course {
         S::MandatedChallengeSuccess => "Y",
         _ => "N",
     };
-    Course {
+    Flow {
         created: brand(card.number).to_owned(),
         has_method: card.scenario != S::ChallengeSuccessWithoutMethod,
         directory: directory.to_owned(),
         mandated: mandated.to_owned(),
         kind: kind.to_owned(),
-        page: match (is_challenged, is_proved) {
+        page: match (is_challenged, is_authenticated) {
             (false, _) => String::new(),
             (true, true) => "successful".to_owned(),
             (true, false) => "failed".to_owned(),
@@ -83,7 +83,7 @@ fn documented(card: &TestCard) -> Course {
         end: match status {
             "" => String::new(),
             _ => format!(
-                "{status} {reason} eci {} shifted {is_proved}",
+                "{status} {reason} eci {} shifted {is_authenticated}",
                 indicator(card.number, status, is_challenged)
             ),
         },
@@ -113,70 +113,73 @@ fn indicator(number: &str, status: &str, is_challenged: bool) -> &'static str {
     }
 }
 
-/// Goes all the way with a card, as a shop and its customer do.
-async fn walk(checkout: &Checkout, card: &TestCard) -> Course {
-    let created = checkout.session(card.number).await;
+/// Runs the whole flow of a card, as a shop and its customer do.
+async fn run_flow(checkout: &Checkout, card: &TestCard) -> Flow {
+    let created = checkout.request_session(card.number).await;
     if created.status != StatusCode::CREATED {
-        return Course {
-            created: trouble(created.status, &created.body),
-            ..Course::default()
+        return Flow {
+            created: describe_error(created.status, &created.body),
+            ..Flow::default()
         };
     }
     let session = created.body;
     assert_eq!(session["cardBrand"], session["card_brand"]);
-    let mut course = Course {
+    let mut flow = Flow {
         created: text(&session, "card_brand"),
         has_method: session["method_url"].is_string(),
-        ..Course::default()
+        ..Flow::default()
     };
-    if course.has_method {
-        assert!(checkout.see_browser(&session).await);
+    if flow.has_method {
+        assert!(checkout.run_method(&session).await);
     }
-    let answer = checkout.authenticate(id_of(&session), payment()).await;
-    if answer.status != StatusCode::OK {
-        course.directory = trouble(answer.status, &answer.body);
-        return course;
+    let response = checkout.authenticate(id_of(&session), payment()).await;
+    if response.status != StatusCode::OK {
+        flow.directory = describe_error(response.status, &response.body);
+        return flow;
     }
-    let mut outcome = answer.body;
-    course.directory = text(&outcome, "authentication_status_code");
-    course.mandated = text(&outcome, "acs_challenge_mandated");
-    course.kind = text(&outcome, "authentication_challenge_type");
-    if course.directory == "C" {
+    let mut outcome = response.body;
+    flow.directory = text(&outcome, "authentication_status_code");
+    flow.mandated = text(&outcome, "acs_challenge_mandated");
+    flow.kind = text(&outcome, "authentication_challenge_type");
+    if flow.directory == "C" {
         assert_eq!(outcome["authentication_status"], "challenge");
         assert!(outcome["authentication_value"].is_null(), "{outcome}");
-        course.page = challenge(checkout, &outcome).await;
+        flow.page = challenge(checkout, &outcome).await;
     }
     let result = checkout.result(id_of(&session)).await;
     assert_eq!(result.status, StatusCode::OK, "{}", result.body);
     outcome = result.body;
-    assert_eq!(text(&outcome, "directory_status_code"), course.directory);
+    assert_eq!(text(&outcome, "directory_status_code"), flow.directory);
     let read = checkout.read(id_of(&session)).await.body;
     assert_eq!(read["authentication"], outcome);
-    assert!(read["expiration_date"].is_null(), "{read}");
+    assert!(read["expiration_date"].is_string(), "{read}");
     let has_value = outcome["authentication_value"].is_string();
     assert_eq!(has_value, outcome["liability_shifted"] == true, "{outcome}");
-    course.end = format!(
+    flow.end = format!(
         "{} {} eci {} shifted {}",
         text(&outcome, "authentication_status"),
         text(&outcome, "authentication_status_reason"),
         text(&outcome, "eci"),
         outcome["liability_shifted"],
     );
-    course
+    flow
 }
 
 async fn challenge(checkout: &Checkout, authentication: &Value) -> String {
-    let html = checkout.challenge(authentication).await;
-    let back = checkout.pass(html).await.unwrap();
-    let (status, html) = checkout.submit(&back.action, &back.fields).await;
+    let html = checkout.open_challenge(authentication).await;
+    let return_form = checkout.complete_challenge(html).await.unwrap();
+    let (status, html) = checkout
+        .submit(&return_form.action, &return_form.fields)
+        .await;
     assert_eq!(status, StatusCode::OK, "{html}");
-    let told = html.split_once("\"authenticationStatus\":\"");
-    let told = told.and_then(|(_, rest)| rest.split_once('"'));
-    told.map(|(status, _)| status.to_owned())
+    let status_text = html.split_once("\"authenticationStatus\":\"");
+    let status_text = status_text.and_then(|(_, rest)| rest.split_once('"'));
+    status_text
+        .map(|(status, _)| status.to_owned())
         .unwrap_or_default()
 }
 
-fn trouble(status: StatusCode, body: &Value) -> String {
+fn describe_error(status: StatusCode, body: &Value) -> String {
     format!(
         "{} {} {}",
         status.as_u16(),
@@ -191,34 +194,39 @@ fn text(value: &Value, name: &str) -> String {
 
 /// Covers 24.2, 24.4, 24.8, 24.11.
 #[tokio::test]
-async fn every_test_card_ends_as_documented() {
+async fn test_cards_behave_as_documented() {
     let checkout = Checkout::start().await;
-    let mut wrong = Vec::new();
+    let mut mismatches = Vec::new();
     println!("| card | expected | got |\n| --- | --- | --- |");
     for card in test_cards() {
         let expected = documented(card);
-        let got = walk(&checkout, card).await;
-        println!("| {} | {} | {} |", card.number, told(&expected), told(&got));
-        if expected != got {
-            wrong.push(card.number);
+        let observed = run_flow(&checkout, card).await;
+        println!(
+            "| {} | {} | {} |",
+            card.number,
+            describe(&expected),
+            describe(&observed)
+        );
+        if expected != observed {
+            mismatches.push(card.number);
         }
     }
-    assert_eq!(wrong, Vec::<&str>::new());
+    assert_eq!(mismatches, Vec::<&str>::new());
 }
 
-fn told(course: &Course) -> String {
+fn describe(flow: &Flow) -> String {
     let parts = [
-        course.created.as_str(),
-        if course.has_method {
+        flow.created.as_str(),
+        if flow.has_method {
             "method"
         } else {
             "no method"
         },
-        &course.directory,
-        &course.mandated,
-        &course.kind,
-        &course.page,
-        &course.end,
+        &flow.directory,
+        &flow.mandated,
+        &flow.kind,
+        &flow.page,
+        &flow.end,
     ];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("; ")
@@ -226,9 +234,9 @@ fn told(course: &Course) -> String {
 
 /// Covers 24.2.
 ///
-/// A card of two brands goes to the one that the merchant names, and to no other one.
+/// A co-badged card is sent to the network that the merchant selects, and to no other.
 #[tokio::test]
-async fn a_card_of_two_brands_goes_to_the_one_that_is_named() {
+async fn co_badged_cards_use_the_selected_brand() {
     let checkout = Checkout::start().await;
     let number = "4150580996517927";
     for (brand, network, extension) in [
@@ -240,23 +248,26 @@ async fn a_card_of_two_brands_goes_to_the_one_that_is_named() {
             Some("CB-SCORE"),
         ),
     ] {
-        let session = checkout.created(number).await;
+        let session = checkout.create_session(number).await;
         let brands = &session["additional_card_brands"];
         assert_eq!(*brands, serde_json::json!(["Visa", "Cartes Bancaires"]));
         let mut request = payment();
         if let Some(brand) = brand {
             request["card_brand"] = brand.into();
         }
-        let answer = checkout.authenticate(id_of(&session), request).await;
-        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
-        assert_eq!(checkout.seen(id_of(&session)).await["network"], network);
-        let name = answer.body["message_extensions"][0]["name"].as_str();
+        let response = checkout.authenticate(id_of(&session), request).await;
+        assert_eq!(response.status, StatusCode::OK, "{}", response.body);
+        assert_eq!(
+            checkout.transaction(id_of(&session)).await["network"],
+            network
+        );
+        let name = response.body["message_extensions"][0]["name"].as_str();
         assert_eq!(name, extension);
     }
-    let session = checkout.created(number).await;
+    let session = checkout.create_session(number).await;
     let mut request = payment();
     request["card_brand"] = "Mastercard".into();
-    let refused = checkout.authenticate(id_of(&session), request).await;
-    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
-    assert_eq!(refused.refused(), ["card_brand"]);
+    let rejected = checkout.authenticate(id_of(&session), request).await;
+    assert_eq!(rejected.status, StatusCode::BAD_REQUEST);
+    assert_eq!(rejected.refused(), ["card_brand"]);
 }

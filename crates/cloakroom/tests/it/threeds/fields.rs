@@ -1,11 +1,11 @@
-//! Every field of a request to authenticate: when it is missed, where it goes, what it may not hold.
+//! Every field of an authentication request: when it is required, where it is sent, and which values are invalid.
 
-use cloakroom::threeds_requests::{Case, FIELDS, SessionKind};
+use cloakroom::threeds::requests::{Case, FIELDS, SessionKind};
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::checkout::{Checkout, digits, id_of};
-use super::requests::payment;
+use super::checkout::{Checkout, card_number, id_of};
+use super::field_values::{at, expected, full_request, set_choices, set_field};
 
 const CUSTOMER: &[&str] = &[
     "payment-transaction",
@@ -25,226 +25,18 @@ const MERCHANT: &[&str] = &[
     "billing-agreement",
 ];
 
-/// Names with the codes that stand for them, by field.
-const CODES: &[(&str, &[(&str, &str)])] = &[
-    (
-        "challenge_preference",
-        &[
-            ("no-preference", "01"),
-            ("no-challenge", "02"),
-            ("challenge-requested", "03"),
-            ("challenge-mandated", "04"),
-            ("no-challenge-risk-analysis-performed", "05"),
-            ("no-challenge-data-sharing-only", "06"),
-            ("no-challenge-strong-consumer-auth", "07"),
-            ("no-challenge-whitelist-exemption", "08"),
-            ("challenge-requested-whitelist-prompt", "09"),
-            ("cartes-bancaires", "90"),
-        ],
-    ),
-    (
-        "purchase_info.transaction_type",
-        &[
-            ("purchase", "01"),
-            ("check-acceptance", "03"),
-            ("account-funding", "10"),
-            ("quasi-cash", "11"),
-            ("prepaid-activation-load", "28"),
-        ],
-    ),
-    (
-        "cardholder_info.account_type",
-        &[("credit", "02"), ("debit", "03")],
-    ),
-    ("cardholder_info.account_info.account_age", AGES),
-    ("cardholder_info.account_info.payment_account_created", AGES),
-    (
-        "cardholder_info.account_info.account_last_changed",
-        &[
-            ("changed-this-transaction", "01"),
-            ("less-than-30-days", "02"),
-            ("30-to-60-days", "03"),
-            ("more-than-60-days", "04"),
-            ("no-change", ""),
-        ],
-    ),
-    (
-        "cardholder_info.account_info.account_pwd_last_changed",
-        &[
-            ("no-change", "01"),
-            ("changed-this-transaction", "02"),
-            ("less-than-30-days", "03"),
-            ("30-to-60-days", "04"),
-            ("more-than-60-days", "05"),
-        ],
-    ),
-    (
-        "cardholder_info.account_info.shipping_address_first_used",
-        &[
-            ("this-transaction", "01"),
-            ("address-first-used", "01"),
-            ("less-than-30-days", "02"),
-            ("30-to-60-days", "03"),
-            ("more-than-60-days", "04"),
-            ("no-address", ""),
-        ],
-    ),
-    (
-        "cardholder_info.authentication_info.method",
-        &[
-            ("no-login", "01"),
-            ("username-password", "02"),
-            ("federated-id", "03"),
-            ("issuer-credentials", "04"),
-            ("third-party", "05"),
-            ("fido", "06"),
-            ("fido-data-signed", "07"),
-            ("src-assurance-data", "08"),
-        ],
-    ),
-    (
-        "cardholder_info.prior_authentication_info.method",
-        &[
-            ("frictionless", "01"),
-            ("challenged", "02"),
-            ("avs-verified", "03"),
-            ("other", "04"),
-        ],
-    ),
-    (
-        "merchant_info.risk_info.delivery_time_frame",
-        &[
-            ("electronic-delivery", "01"),
-            ("same-day-shipping", "02"),
-            ("overnight-shipping", "03"),
-            ("two-or-more-day-shipping", "04"),
-        ],
-    ),
-    (
-        "merchant_info.risk_info.shipping_method",
-        &[
-            ("ship-to-billing-address", "01"),
-            ("ship-to-verified-address", "02"),
-            ("ship-to-different-address", "03"),
-            ("ship-to-store", "04"),
-            ("digital-goods", "05"),
-            ("travel-and-event-tickets", "06"),
-            ("other", "07"),
-        ],
-    ),
-];
-const AGES: &[(&str, &str)] = &[
-    ("no-account", "01"),
-    ("created-this-transaction", "02"),
-    ("less-than-30-days", "03"),
-    ("30-to-60-days", "04"),
-    ("more-than-60-days", "05"),
-];
-const FLAGS: &[(&str, &str, &str)] = &[
-    (
-        "cardholder_info.account_info.shipping_account_name_match",
-        "01",
-        "02",
-    ),
-    (
-        "cardholder_info.account_info.suspicious_activity_observed",
-        "02",
-        "01",
-    ),
-    ("merchant_info.risk_info.pre_order_purchase", "02", "01"),
-    ("merchant_info.risk_info.reordered_purchase", "02", "01"),
-];
-
-/// A request that holds every field of the table.
-fn full(category: &str, purpose: &str) -> Value {
-    let mut request = payment();
-    let more = json!({
-        "authentication_category": category, "authentication_type": purpose,
-        "card_brand": "Visa", "request_decoupled_challenge": true,
-        "decoupled_challenge_max_time": 5, "broadcast_info": {"any": "thing"}, "metadata": {"a": "b"},
-        "message_extensions": [{"id": "A000000003_own", "name": "own", "critical": false,
-                                "data": {"any": "thing"}}],
-        "purchase_info": {"currency": "EUR", "installment_count": "12",
-                          "recurring_expiration": "20300101", "recurring_frequency": "30"},
-        "merchant_info": {"url": "https://shop.example.com", "risk_info": {
-            "delivery_email": "gift@example.com", "gift_card_amount": "123",
-            "gift_card_count": "02", "gift_card_currency": "USD", "pre_order_date": "20300102"}},
-        "requestor_info": {"amex_requestor_type": "MER", "cb_siret_number": "12345678901234",
-                           "discover_client_id": "client-1", "discover_requestor_id": "own"},
-        "cardholder_info": {"name": "José Muñoz", "account_id": "account-7",
-            "account_info": {"account_created_date": "20200101", "account_change_date": "20200102",
-                "account_pwd_change_date": "20200103", "purchase_count_half_year": "12",
-                "transaction_count_day": "3", "transaction_count_year": "45",
-                "payment_account_age": "20200104", "shipping_address_usage_date": "20200105"},
-            "authentication_info": {"timestamp": "202401091410", "data": "signed in"},
-            "prior_authentication_info": {"timestamp": "202301091410", "data": "before",
-                "reference_id": "3ac7caa7-aa42-4663-891b-2ac05a542c4a"},
-            "phone_number": {"country_code": "1", "number": "5551234561"},
-            "mobile_phone_number": {"country_code": "44", "number": "5551234562"},
-            "work_phone_number": {"country_code": "49", "number": "5551234563"},
-            "billing_shipping_address_match": "N",
-            "billing_address": {"line1": "b1", "line2": "b2", "line3": "b3", "postal_code": "94105",
-                "city": "San Francisco", "state_code": "US-CA", "country_code": "840"},
-            "shipping_address": {"line1": "s1", "line2": "s2", "line3": "s3", "postal_code": "10001",
-                "city": "New York", "state_code": "NY", "country_code": "840"}},
-    });
-    merge(&mut request, &more);
-    choose(&mut request, 0);
-    request
-}
-
-/// Sets every enumeration and flag to its value number `turn`.
-fn choose(request: &mut Value, turn: usize) {
-    for (path, names) in CODES {
-        put(request, path, Some(names[turn % names.len()].0.into()));
-    }
-    for (path, ..) in FLAGS {
-        put(request, path, Some(turn.is_multiple_of(2).into()));
-    }
-}
-
-fn merge(into: &mut Value, more: &Value) {
-    match (into, more) {
-        (Value::Object(into), Value::Object(more)) => {
-            for (name, value) in more {
-                merge(into.entry(name).or_insert(Value::Null), value);
-            }
-        }
-        (into, more) => *into = more.clone(),
-    }
-}
-
-/// Sets or removes what a path names.
-fn put(request: &mut Value, path: &str, value: Option<Value>) {
-    let (outer, name) = path.rsplit_once('.').unwrap_or(("", path));
-    let mut place = request;
-    for part in outer.split('.').filter(|part| !part.is_empty()) {
-        place = &mut place[part];
-    }
-    match value {
-        Some(value) => place[name] = value,
-        None => {
-            place.as_object_mut().unwrap().remove(name);
-        }
-    }
-}
-
-fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
-    path.split('.').fold(value, |value, part| &value[part])
-}
-
 fn object(value: &Value) -> &Map<String, Value> {
     value.as_object().unwrap()
 }
 
 /// Covers 24.5.
 #[tokio::test]
-async fn each_missing_field_is_told_by_its_name() {
+async fn missing_fields_are_reported_by_name() {
     let checkout = Checkout::start().await;
-    let number = digits("0000");
-    let customer = checkout.created(&number).await;
-    let merchant = checkout.merchant_session(&number).await;
-    let mut tried = 0;
+    let number = card_number("0000");
+    let customer = checkout.create_session(&number).await;
+    let merchant = checkout.create_merchant_session(&number).await;
+    let mut attempts = 0;
     for (kind, id, purposes) in [
         (SessionKind::Customer, id_of(&customer), CUSTOMER),
         (SessionKind::Merchant, merchant.as_str(), MERCHANT),
@@ -253,101 +45,76 @@ async fn each_missing_field_is_told_by_its_name() {
             .into_iter()
             .flat_map(|category| purposes.iter().map(move |purpose| (category, *purpose)))
         {
-            let whole = full(category, purpose);
+            let whole = full_request(category, purpose);
             let case = Case::of(kind, object(&whole));
             for field in FIELDS.iter().filter(|field| field.needed.holds(&case)) {
                 let mut request = whole.clone();
-                put(&mut request, field.path, None);
-                let answer = checkout.authenticate(id, request).await;
-                assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", field.path);
+                set_field(&mut request, field.path, None);
+                let response = checkout.authenticate(id, request).await;
+                assert_eq!(response.status, StatusCode::BAD_REQUEST, "{}", field.path);
                 assert_eq!(
-                    answer.refused(),
+                    response.refused(),
                     [field.path],
                     "{kind:?} {category} {purpose}"
                 );
-                tried += 1;
+                attempts += 1;
             }
         }
     }
-    println!("{tried} requests with one missing field");
-    assert!(tried >= 80, "{tried}");
-    assert_eq!(checkout.received("AReq").await, 0);
-    let answer = checkout
-        .authenticate(id_of(&customer), full("payment", CUSTOMER[0]))
+    println!("{attempts} requests with one missing field");
+    assert!(attempts >= 80, "{attempts}");
+    assert_eq!(checkout.received_count("AReq").await, 0);
+    let response = checkout
+        .authenticate(id_of(&customer), full_request("payment", CUSTOMER[0]))
         .await;
-    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    assert_eq!(response.status, StatusCode::OK, "{}", response.body);
 }
 
 /// Covers 24.7.
 #[tokio::test]
-async fn each_field_reaches_the_network_with_its_code() {
+async fn fields_are_sent_with_their_protocol_codes() {
     let checkout = Checkout::start().await;
-    let number = digits("0000");
-    let mut seen_fields = std::collections::BTreeSet::new();
+    let number = card_number("0000");
+    let mut sent_fields = std::collections::BTreeSet::new();
     for turn in 0..10 {
-        let mut request = full("payment", "payment-transaction");
-        choose(&mut request, turn);
-        let session = checkout.created(&number).await;
-        let answer = checkout
+        let mut request = full_request("payment", "payment-transaction");
+        set_choices(&mut request, turn);
+        let session = checkout.create_session(&number).await;
+        let response = checkout
             .authenticate(id_of(&session), request.clone())
             .await;
-        assert_eq!(answer.status, StatusCode::OK, "{turn}: {}", answer.body);
-        let seen = checkout.seen(id_of(&session)).await["areq"].clone();
+        assert_eq!(response.status, StatusCode::OK, "{turn}: {}", response.body);
+        let areq = checkout.transaction(id_of(&session)).await["areq"].clone();
         for field in FIELDS.iter().filter(|field| !field.to.is_empty()) {
             let given = at(&request, field.path);
             let expected = expected(field.path, given, turn);
             assert_eq!(
-                *at(&seen, field.to),
+                *at(&areq, field.to),
                 expected,
                 "{turn}: {} -> {}",
                 field.path,
                 field.to
             );
             if !expected.is_null() {
-                seen_fields.insert(field.path);
+                sent_fields.insert(field.path);
             }
         }
     }
-    let sent = FIELDS.iter().filter(|field| !field.to.is_empty()).count();
-    println!("{sent} fields seen in the AReq");
-    assert_eq!(seen_fields.len(), sent);
-}
-
-/// What a network is to read for a value.
-fn expected(path: &str, given: &Value, turn: usize) -> Value {
-    if let Some((_, names)) = CODES.iter().find(|(field, _)| *field == path) {
-        return match names[turn % names.len()].1 {
-            "" => Value::Null,
-            code => code.into(),
-        };
-    }
-    if let Some((_, yes, no)) = FLAGS.iter().find(|(field, ..)| *field == path) {
-        return if given == true { *yes } else { *no }.into();
-    }
-    match path {
-        "authentication_category" => "01".into(),
-        "request_decoupled_challenge" => "Y".into(),
-        "decoupled_challenge_max_time" => "00005".into(),
-        "purchase_info.currency" => "978".into(),
-        "merchant_info.risk_info.gift_card_currency" => "840".into(),
-        "cardholder_info.name" => "Jose Munoz".into(),
-        "cardholder_info.billing_address.state_code" => "CA".into(),
-        "message_extensions" => json!([{"id": "A000000003_own", "name": "own",
-            "criticalityIndicator": false, "data": {"any": "thing"}}]),
-        _ => given.clone(),
-    }
+    let expected_count = FIELDS.iter().filter(|field| !field.to.is_empty()).count();
+    println!("{expected_count} fields sent in the AReq");
+    assert_eq!(sent_fields.len(), expected_count);
 }
 
 /// Covers 24.5.
 #[tokio::test]
-async fn each_wrong_value_is_told_by_the_name_of_its_field() {
+async fn invalid_values_are_reported_by_field() {
     let checkout = Checkout::start().await;
-    let session = checkout.created(&digits("0000")).await;
-    let whole = full("payment", "payment-transaction");
-    let mut tried = 0;
+    let session = checkout.create_session(&card_number("0000")).await;
+    let whole = full_request("payment", "payment-transaction");
+    let mut attempts = 0;
     for field in FIELDS {
         let takes = format!("{:?}", field.takes);
-        let wrong = match takes.split(['(', ' ']).next().unwrap_or_default() {
+        let invalid_values = match takes.split(['(', ' ']).next().unwrap_or_default() {
             "Flag" => vec![json!("yes"), json!(1)],
             "Minutes" => vec![json!(0), json!(10_081), json!("5"), json!(1.5)],
             "Object" | "Opaque" => vec![json!("text"), json!(["list"])],
@@ -355,16 +122,118 @@ async fn each_wrong_value_is_told_by_the_name_of_its_field() {
             "Named" | "OneOf" | "Currency" => vec![json!(7), json!(""), json!("nonsense")],
             _ => vec![json!(7), json!(""), json!({"an": "object"})],
         };
-        for value in wrong {
+        for value in invalid_values {
             let mut request = whole.clone();
-            put(&mut request, field.path, Some(value.clone()));
-            let answer = checkout.authenticate(id_of(&session), request).await;
-            let told = format!("{} = {value}: {}", field.path, answer.body);
-            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{told}");
-            assert_eq!(answer.refused(), [field.path], "{told}");
-            tried += 1;
+            set_field(&mut request, field.path, Some(value.clone()));
+            let response = checkout.authenticate(id_of(&session), request).await;
+            let case = format!("{} = {value}: {}", field.path, response.body);
+            assert_eq!(response.status, StatusCode::BAD_REQUEST, "{case}");
+            assert_eq!(response.refused(), [field.path], "{case}");
+            attempts += 1;
         }
     }
-    println!("{tried} wrong values");
-    assert_eq!(checkout.received("AReq").await, 0);
+    println!("{attempts} wrong values");
+    assert_eq!(checkout.received_count("AReq").await, 0);
+}
+
+/// Field, value in the request, value in the message.
+const ISO: &[(&str, &str, &str)] = &[
+    (
+        "purchase_info.date",
+        "2024-01-09T14:10:10Z",
+        "20240109141010",
+    ),
+    (
+        "purchase_info.date",
+        "2024-01-09T23:10:10-02:00",
+        "20240110011010",
+    ),
+    (
+        "purchase_info.date",
+        "2024-01-09T14:10:10.123",
+        "20240109141010",
+    ),
+    ("purchase_info.date", "2024-01-09", "20240109000000"),
+    (
+        "purchase_info.recurring_expiration",
+        "2030-01-01",
+        "20300101",
+    ),
+    (
+        "merchant_info.risk_info.pre_order_date",
+        "2030-01-02",
+        "20300102",
+    ),
+    ("merchant_info.risk_info.gift_card_count", "2", "02"),
+    ("merchant_info.risk_info.gift_card_count", "12", "12"),
+    (
+        "cardholder_info.account_info.account_created_date",
+        "2020-01-01",
+        "20200101",
+    ),
+    (
+        "cardholder_info.account_info.account_created_date",
+        "2020-01-01T10:00:00Z",
+        "20200101",
+    ),
+    (
+        "cardholder_info.account_info.account_change_date",
+        "2020-01-02",
+        "20200102",
+    ),
+    (
+        "cardholder_info.account_info.account_pwd_change_date",
+        "2020-01-03",
+        "20200103",
+    ),
+    (
+        "cardholder_info.account_info.payment_account_age",
+        "2020-01-04",
+        "20200104",
+    ),
+    (
+        "cardholder_info.account_info.shipping_address_usage_date",
+        "2020-01-05",
+        "20200105",
+    ),
+    (
+        "cardholder_info.authentication_info.timestamp",
+        "2024-01-09T14:10:59Z",
+        "202401091410",
+    ),
+    (
+        "cardholder_info.prior_authentication_info.timestamp",
+        "2023-01-09T14:10Z",
+        "202301091410",
+    ),
+];
+
+/// Covers 24.21.
+#[tokio::test]
+async fn iso_dates_and_short_counts_are_converted() {
+    let checkout = Checkout::start().await;
+    let number = card_number("0000");
+    for (path, given, expected) in ISO.iter().copied() {
+        let mut request = full_request("payment", "recurring-transaction");
+        set_field(&mut request, path, Some(given.into()));
+        let session = checkout.create_session(&number).await;
+        let response = checkout.authenticate(id_of(&session), request).await;
+        assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.body);
+        let areq = checkout.transaction(id_of(&session)).await["areq"].clone();
+        let field = FIELDS.iter().find(|field| field.path == path).unwrap();
+        assert_eq!(*at(&areq, field.to), expected, "{path}: {given}");
+    }
+    let session = checkout.create_session(&number).await;
+    for (path, given) in [
+        ("purchase_info.date", "2024-02-30"),
+        ("purchase_info.date", "yesterday"),
+        ("purchase_info.recurring_expiration", "2030-13-01"),
+        ("merchant_info.risk_info.gift_card_count", "123"),
+        ("merchant_info.risk_info.gift_card_count", "x"),
+    ] {
+        let mut request = full_request("payment", "recurring-transaction");
+        set_field(&mut request, path, Some(given.into()));
+        let response = checkout.authenticate(id_of(&session), request).await;
+        assert_eq!(response.refused(), [path], "{given}: {}", response.body);
+    }
 }

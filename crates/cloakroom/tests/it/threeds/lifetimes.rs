@@ -1,17 +1,17 @@
-//! When sessions end, who may tell them what, and what happens when an awaited step does not come.
+//! Lifetime of sessions, and steps that do not arrive in time.
 
 use std::time::Duration;
 
-use cloakroom::threeds;
+use cloakroom::threeds::sessions;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::checkout::{Checkout, digits, id_of, merchant, page};
-use super::requests::{app, browser, decoupled, payment};
-use crate::support::{TestDatabase, TestVault};
+use super::checkout::{Checkout, card_number, id_of};
+use super::requests::{browser, decoupled, payment};
+use crate::support::TestVault;
 
-/// A node at which it is later. Only the database tells the time, so it is told another one.
-async fn later(checkout: &Checkout, interval: &str) -> TestVault {
+/// A node with its clock set ahead. All time comes from the database, so its clock functions are replaced.
+pub(super) async fn node_in_future(checkout: &Checkout, interval: &str) -> TestVault {
     let database = checkout.vault.database.connect().await;
     let name = database
         .query_one("select current_database()::text", &[])
@@ -41,9 +41,10 @@ async fn wait_for_result(checkout: &Checkout, id: &str) -> Value {
 
 /// Covers 24.1, 24.13.
 #[tokio::test]
-async fn a_session_ends_with_its_card_or_after_an_hour() {
+async fn sessions_expire_with_their_card_or_after_an_hour() {
     let checkout = Checkout::start().await;
-    let data = json!({"number": digits("0000"), "expiration_month": 12, "expiration_year": 2030});
+    let data =
+        json!({"number": card_number("0000"), "expiration_month": 12, "expiration_year": 2030});
     let token = json!({"type": "card", "data": data, "expires_at": "2040-08-26T19:23:57Z"});
     let token = checkout.merchant.post("/tokens", token).await;
     let intent = json!({"type": "card", "data": data});
@@ -57,19 +58,19 @@ async fn a_session_ends_with_its_card_or_after_an_hour() {
         checkout.read(&created.id()).await.body
     };
     let by_token = create("token_id", token.id()).await;
-    let end = by_token["expiration_date"].as_str().unwrap();
-    assert!(end.starts_with("2040-08-26T19:23:57"), "{end}");
+    let expires = by_token["expiration_date"].as_str().unwrap();
+    assert!(expires.starts_with("2040-08-26T19:23:57"), "{expires}");
     let by_intent = create("token_intent_id", intent.id()).await;
     let text = |value: &Value| value.as_str().unwrap()[..19].to_owned();
     let expected = text(&intent.body["expires_at"]);
     assert_eq!(text(&by_intent["expiration_date"]), expected);
     assert_eq!(by_intent["token_intent_id"], intent.id());
 
-    let waiting = checkout.created(&digits("0000")).await;
+    let waiting = checkout.create_session(&card_number("0000")).await;
     let session = checkout.read(id_of(&waiting)).await.body;
     let read = |name: &str| session[name].as_str().unwrap().parse::<jiff::Timestamp>();
-    let lasts = read("expiration_date").unwrap() - read("created_date").unwrap();
-    let seconds = lasts.total(jiff::Unit::Second).unwrap();
+    let lifetime = read("expiration_date").unwrap() - read("created_date").unwrap();
+    let seconds = lifetime.total(jiff::Unit::Second).unwrap();
     assert!((3_599.0..=3_601.0).contains(&seconds), "{seconds}");
     for name in [
         "id",
@@ -87,9 +88,11 @@ async fn a_session_ends_with_its_card_or_after_an_hour() {
         assert!(!session[name].is_null(), "{name} in {session}");
     }
     assert!(session["authentication"].is_null());
-    let answered = checkout.authenticated(&digits("0000"), payment()).await;
+    let finished = checkout
+        .create_and_authenticate(&card_number("0000"), payment())
+        .await;
 
-    let node = later(&checkout, "61 minutes").await;
+    let node = node_in_future(&checkout, "61 minutes").await;
     let there = checkout.merchant.at(&node.base_url);
     let get = async |id: &str| there.get(&format!("/3ds/sessions/{id}")).await.status;
     assert_eq!(get(id_of(&waiting)).await, StatusCode::NOT_FOUND);
@@ -98,142 +101,69 @@ async fn a_session_ends_with_its_card_or_after_an_hour() {
         there.post(&path, payment()).await.status,
         StatusCode::NOT_FOUND
     );
-    let kept = answered["session_id"].as_str().unwrap();
-    assert_eq!(get(kept).await, StatusCode::OK);
+    let id = finished["session_id"].as_str().unwrap();
+    assert_eq!(get(id).await, StatusCode::OK);
     assert_eq!(get(by_token["id"].as_str().unwrap()).await, StatusCode::OK);
-    assert!(threeds::sweep(&node.vault).await.unwrap() >= 1);
+    assert!(sessions::sweep(&node.vault).await.unwrap() >= 1);
     assert_eq!(
         checkout.read(id_of(&waiting)).await.status,
         StatusCode::NOT_FOUND
     );
-    assert_eq!(checkout.read(kept).await.status, StatusCode::OK);
-}
-
-/// Covers 24.3.
-#[tokio::test]
-async fn an_app_tells_its_session_of_itself_and_no_other_application_does() {
-    let checkout = Checkout::start().await;
-    let token = checkout.token(&digits("0000")).await;
-    let new = json!({"token_id": token, "device": "app"});
-    let created = checkout.page.post("/3ds/sessions", new).await;
-    let path = format!("/3ds/sessions/{}", created.id());
-    let early = checkout.authenticate(&created.id(), payment()).await;
-    assert_eq!(early.status, StatusCode::BAD_REQUEST);
-    assert!(
-        early.refused().contains(&"device_info.sdk_transaction_id"),
-        "{}",
-        early.body
-    );
-
-    let told = json!({"device_info": app()});
-    let other = page(&checkout.vault, &checkout.tenant).await;
-    assert_eq!(
-        other.put(&path, told.clone()).await.status,
-        StatusCode::NOT_FOUND
-    );
-    let elsewhere = merchant(&checkout.vault, &checkout.vault.tenant().await).await;
-    assert_eq!(
-        elsewhere.put(&path, told.clone()).await.status,
-        StatusCode::NOT_FOUND
-    );
-    let answer = checkout.page.put(&path, told.clone()).await;
-    assert_eq!(answer.status, StatusCode::OK);
-    for name in [
-        "id",
-        "method_url",
-        "method_notification_url",
-        "directory_server_id",
-        "cardBrand",
-    ] {
-        assert_eq!(answer.body[name], created.body[name], "{name}");
-    }
-    let read = checkout.read(&created.id()).await.body;
-    assert_eq!(read["device"], "mobile");
-    let answer = checkout.authenticate(&created.id(), payment()).await;
-    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
-    let late = checkout.page.put(&path, told.clone()).await;
-    assert_eq!(late.status, StatusCode::CONFLICT);
-    let in_browser = checkout.created(&digits("0000")).await;
-    let path = format!("/3ds/sessions/{}", id_of(&in_browser));
-    assert_eq!(
-        checkout.page.put(&path, told).await.status,
-        StatusCode::NOT_FOUND
-    );
-}
-
-/// Covers 24.14.
-#[tokio::test]
-async fn tenants_without_the_quota_are_refused_everywhere() {
-    let change = |config: &mut cloakroom::config::Config| config.quotas.threeds = false;
-    let vault = TestVault::start_with(TestDatabase::create().await, change).await;
-    let tenant = vault.tenant().await;
-    let client = merchant(&vault, &tenant).await;
-    let path = "/3ds/sessions/0fb3a2b5-6f1e-4c39-8a53-7e8f1fd9a1f0";
-    let answers = [
-        client
-            .post(
-                "/3ds/sessions",
-                json!({"token_id": "x", "type": "merchant"}),
-            )
-            .await,
-        client.put(path, json!({"device_info": app()})).await,
-        client.get(path).await,
-        client
-            .post(&format!("{path}/authenticate"), payment())
-            .await,
-        client.get(&format!("{path}/challenge-result")).await,
-    ];
-    for answer in answers {
-        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{}", answer.body);
-        let detail = answer.body["detail"].as_str().unwrap();
-        assert!(detail.contains("3-D Secure is not enabled"), "{detail}");
-    }
+    assert_eq!(checkout.read(id).await.status, StatusCode::OK);
 }
 
 /// Covers 24.12, 24.16.
 #[tokio::test]
-async fn a_decoupled_authentication_is_approved_denied_or_runs_out() {
+async fn decoupled_authentications_are_approved_denied_or_time_out() {
     let checkout = Checkout::start().await;
     for (tail, status, reason) in [
         ("0080", "successful", Value::Null),
         ("0081", "failed", json!("card-authentication-failed")),
     ] {
-        let answer = checkout.authenticated(&digits(tail), decoupled(1)).await;
-        assert_eq!(answer["authentication_status"], "decoupled_challenge");
-        assert_eq!(answer["acs_decoupled_authentication"], "Y");
-        assert_eq!(answer["authentication_challenge_type"], "decoupled");
-        assert!(answer["cardholder_info"].is_string());
-        let id = answer["session_id"].as_str().unwrap();
-        let seen = checkout.seen(id).await["areq"].clone();
-        assert_eq!(seen["threeDSRequestorDecReqInd"], "Y");
-        assert_eq!(seen["threeDSRequestorDecMaxTime"], "00001");
+        let response = checkout
+            .create_and_authenticate(&card_number(tail), decoupled(1))
+            .await;
+        assert_eq!(response["authentication_status"], "decoupled_challenge");
+        assert_eq!(response["acs_decoupled_authentication"], "Y");
+        assert_eq!(response["authentication_challenge_type"], "decoupled");
+        assert!(response["cardholder_info"].is_string());
+        let id = response["session_id"].as_str().unwrap();
+        let areq = checkout.transaction(id).await["areq"].clone();
+        assert_eq!(areq["threeDSRequestorDecReqInd"], "Y");
+        assert_eq!(areq["threeDSRequestorDecMaxTime"], "00001");
         let result = wait_for_result(&checkout, id).await;
         assert_eq!(result["authentication_status"], status);
         assert_eq!(result["authentication_status_reason"], reason);
         assert_eq!(result["directory_status_code"], "D");
-        let recorded = checkout.recorded(id).await;
+        let entries = checkout.log_entries(id).await;
         assert!(
-            recorded.contains(&"receive_result done".to_owned()),
-            "{recorded:?}"
+            entries.contains(&"receive_result done".to_owned()),
+            "{entries:?}"
         );
     }
-    let hasty = checkout.authenticated(&digits("0083"), decoupled(1)).await;
+    let rejected = checkout
+        .create_and_authenticate(&card_number("0083"), decoupled(1))
+        .await;
     let reason = "insufficient-decoupled-authentication-time";
-    assert_eq!(hasty["authentication_status_reason"], reason);
+    assert_eq!(rejected["authentication_status_reason"], reason);
 
-    let answer = checkout.authenticated(&digits("0082"), decoupled(1)).await;
-    let id = answer["session_id"].as_str().unwrap();
+    let response = checkout
+        .create_and_authenticate(&card_number("0082"), decoupled(1))
+        .await;
+    let id = response["session_id"].as_str().unwrap();
     let early = checkout.result(id).await;
     assert_eq!(early.status, StatusCode::FAILED_DEPENDENCY);
     assert_eq!(early.body["error"]["service_status"], "404");
     assert_eq!(
-        threeds::settle_late(&checkout.vault.vault).await.unwrap(),
+        sessions::time_out_overdue(&checkout.vault.vault)
+            .await
+            .unwrap(),
         0
     );
-    let node = later(&checkout, "75 seconds").await;
-    assert_eq!(threeds::settle_late(&node.vault).await.unwrap(), 0);
-    let node = later(&checkout, "95 seconds").await;
-    assert_eq!(threeds::settle_late(&node.vault).await.unwrap(), 1);
+    let node = node_in_future(&checkout, "75 seconds").await;
+    assert_eq!(sessions::time_out_overdue(&node.vault).await.unwrap(), 0);
+    let node = node_in_future(&checkout, "95 seconds").await;
+    assert_eq!(sessions::time_out_overdue(&node.vault).await.unwrap(), 1);
     let result = checkout.result(id).await.body;
     assert_eq!(result["authentication_status"], "failed");
     assert_eq!(result["authentication_status_reason_code"], "24");
@@ -244,49 +174,50 @@ async fn a_decoupled_authentication_is_approved_denied_or_runs_out() {
     let late = checkout.send_result(id, json!({})).await;
     assert_eq!(late["message"]["errorCode"], "402", "{late}");
     assert_eq!(checkout.result(id).await.body, result);
-    // What happens later is not told earlier.
-    let recorded = checkout.recorded_at(&node.base_url, id).await;
-    assert!(recorded.contains(&"expire done".to_owned()), "{recorded:?}");
+    // A later event is not listed by an earlier clock.
+    let entries = checkout.log_entries_at(&node.base_url, id).await;
+    assert!(entries.contains(&"expire done".to_owned()), "{entries:?}");
 }
 
 /// Covers 24.9.
 ///
-/// A node that is killed while it waits leaves a session that nobody waits for for ever.
+/// A session of a node that was killed does not wait forever.
 #[tokio::test]
-async fn a_session_whose_node_was_killed_is_given_up() {
+async fn sessions_of_a_killed_node_are_abandoned() {
     let checkout = Checkout::start().await;
-    let session = checkout.created(&digits("0000")).await;
+    let session = checkout.create_session(&card_number("0000")).await;
     let id = id_of(&session).to_owned();
-    let trouble = json!({"kind": "AReq", "what": "stall", "seconds": 60, "times": 1});
-    checkout.control("/control/trouble", trouble).await;
+    let fault = json!({"kind": "AReq", "what": "stall", "seconds": 60, "times": 1});
+    checkout.control("/control/trouble", fault).await;
     let mut config = checkout.vault.vault.config.clone();
     config.http.listen.set_port(0);
-    let (told, heard) = tokio::sync::oneshot::channel();
+    let (sender, receiver) = tokio::sync::oneshot::channel();
     let node = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .unwrap();
     node.spawn(async move {
-        let vault = cloakroom::Vault::open(config).await.unwrap();
+        let vault = cloakroom::Node::open(config).await.unwrap();
         let server = cloakroom::server::Server::bind(&vault.config.http)
             .await
             .unwrap();
-        told.send(format!("http://{}", server.local_addr()))
+        sender
+            .send(format!("http://{}", server.local_addr()))
             .unwrap();
         let app = cloakroom::router::api(vault);
         server.run(app, std::future::pending()).await;
     });
-    let there = checkout.merchant.at(&heard.await.unwrap());
+    let there = checkout.merchant.at(&receiver.await.unwrap());
     let path = format!("/3ds/sessions/{id}/authenticate");
     let request = there.request(http::Method::POST, &path);
     let request = request
         .header("content-type", "application/json")
         .body(payment().to_string());
-    let mut asking = Box::pin(request.send());
-    while checkout.received("AReq").await == 0 {
+    let mut response = Box::pin(request.send());
+    while checkout.received_count("AReq").await == 0 {
         tokio::select! {
-            answer = &mut asking => panic!("{answer:?}"),
+            result = &mut response => panic!("{result:?}"),
             () = tokio::time::sleep(Duration::from_millis(100)) => {}
         }
     }
@@ -295,13 +226,15 @@ async fn a_session_whose_node_was_killed_is_given_up() {
     let busy = checkout.authenticate(&id, payment()).await;
     assert_eq!(busy.status, StatusCode::CONFLICT);
     assert_eq!(
-        threeds::settle_late(&checkout.vault.vault).await.unwrap(),
+        sessions::time_out_overdue(&checkout.vault.vault)
+            .await
+            .unwrap(),
         0
     );
-    let future = later(&checkout, "40 seconds").await;
-    assert_eq!(threeds::settle_late(&future.vault).await.unwrap(), 1);
-    let dead = checkout.authenticate(&id, payment()).await;
-    assert_eq!(dead.status, StatusCode::CONFLICT);
-    assert_ne!(dead.body["detail"], busy.body["detail"]);
-    assert_eq!(checkout.received("AReq").await, 1);
+    let future = node_in_future(&checkout, "40 seconds").await;
+    assert_eq!(sessions::time_out_overdue(&future.vault).await.unwrap(), 1);
+    let failed = checkout.authenticate(&id, payment()).await;
+    assert_eq!(failed.status, StatusCode::CONFLICT);
+    assert_ne!(failed.body["detail"], busy.body["detail"]);
+    assert_eq!(checkout.received_count("AReq").await, 1);
 }

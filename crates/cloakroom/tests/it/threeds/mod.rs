@@ -1,18 +1,24 @@
-//! 3-D Secure from end to end: real messages over mutual TLS, pages followed as a browser would, and
-//! simulated card networks at the other end.
+//! 3-D Secure end to end: real messages over mutual TLS, pages followed like a browser does, and simulated card
+//! networks.
 
-mod caller;
+mod callbacks;
 mod cards;
 mod checkout;
-mod creating;
+mod create;
+mod declines;
+mod errors;
+mod field_values;
 mod fields;
+mod form;
 mod hosted;
 mod lifetimes;
-mod page;
+mod networks;
 mod purposes;
 mod ranges;
 mod requests;
 mod results;
+mod retention;
 mod secrets;
-mod trouble;
+mod tls_client;
+mod update;
 mod vendor;

@@ -1,13 +1,13 @@
-//! What sessions may be for, by who asks and on which channel.
+//! Authentication types by initiator and channel.
 
 use http::StatusCode;
 use serde_json::json;
 
-use super::checkout::{Checkout, digits, id_of};
+use super::checkout::{Checkout, card_number, id_of};
 use super::requests::{app, request};
 
-/// Purpose, its code with a cardholder and its code without one.
-const PURPOSES: &[(&str, Option<&str>, Option<&str>)] = &[
+/// Authentication type, its code with a cardholder, and its code without one.
+const TYPES: &[(&str, Option<&str>, Option<&str>)] = &[
     ("payment-transaction", Some("01"), None),
     ("recurring-transaction", Some("02"), Some("01")),
     ("installment-transaction", Some("03"), Some("02")),
@@ -31,22 +31,22 @@ enum Channel {
     Merchant,
 }
 
-/// A session on a channel, ready to be authenticated.
+/// Creates a session on a channel, ready to be authenticated.
 async fn session(checkout: &Checkout, channel: Channel, number: &str) -> String {
     match channel {
-        Channel::Browser => id_of(&checkout.created(number).await).to_owned(),
-        Channel::Merchant => checkout.merchant_session(number).await,
+        Channel::Browser => id_of(&checkout.create_session(number).await).to_owned(),
+        Channel::Merchant => checkout.create_merchant_session(number).await,
         Channel::App => {
-            let new = json!({"token_id": checkout.token(number).await, "device": "app"});
+            let new = json!({"token_id": checkout.create_token(number).await, "device": "app"});
             let created = checkout.page.post("/3ds/sessions", new).await;
             assert_eq!(created.status, StatusCode::CREATED, "{}", created.body);
             assert_eq!(created.body["method_url"], "");
             let path = format!("/3ds/sessions/{}", created.id());
-            let told = checkout
+            let updated = checkout
                 .page
                 .put(&path, json!({"device_info": app()}))
                 .await;
-            assert_eq!(told.status, StatusCode::OK, "{}", told.body);
+            assert_eq!(updated.status, StatusCode::OK, "{}", updated.body);
             created.id()
         }
     }
@@ -54,45 +54,44 @@ async fn session(checkout: &Checkout, channel: Channel, number: &str) -> String 
 
 /// Covers 24.6.
 ///
-/// Every purpose, category and channel: allowed ones pass the checks of the network, others are refused
-/// by name.
+/// Every type, category and channel: allowed ones pass the checks of the network, others are rejected by name.
 #[tokio::test]
-async fn purposes_are_allowed_by_who_asks() {
+async fn authentication_types_depend_on_the_initiator() {
     let checkout = Checkout::start().await;
-    let number = digits("0000");
+    let number = card_number("0000");
     println!("| channel | category | type | code |\n| --- | --- | --- | --- |");
     for channel in [Channel::Browser, Channel::App, Channel::Merchant] {
         for category in ["payment", "non-payment"] {
-            for (purpose, with_cardholder, without) in PURPOSES {
+            for (kind, with_cardholder, without) in TYPES {
                 let code = match channel {
                     Channel::Merchant => without,
                     _ => with_cardholder,
                 };
                 let id = session(&checkout, channel, &number).await;
-                let answer = checkout.authenticate(&id, request(category, purpose)).await;
-                let told = code.unwrap_or("400");
-                println!("| {channel:?} | {category} | {purpose} | {told} |");
+                let response = checkout.authenticate(&id, request(category, kind)).await;
+                let result = code.unwrap_or("400");
+                println!("| {channel:?} | {category} | {kind} | {result} |");
                 let Some(code) = code else {
-                    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{purpose}");
-                    assert_eq!(answer.refused(), ["authentication_type"], "{channel:?}");
+                    assert_eq!(response.status, StatusCode::BAD_REQUEST, "{kind}");
+                    assert_eq!(response.refused(), ["authentication_type"], "{channel:?}");
                     continue;
                 };
-                assert_eq!(answer.status, StatusCode::OK, "{purpose}: {}", answer.body);
-                assert_eq!(answer.body["authentication_status"], "successful");
+                assert_eq!(response.status, StatusCode::OK, "{kind}: {}", response.body);
+                assert_eq!(response.body["authentication_status"], "successful");
                 let is_shifted = category == "payment";
-                assert_eq!(answer.body["liability_shifted"], is_shifted, "{purpose}");
-                let seen = checkout.seen(&id).await["areq"].clone();
+                assert_eq!(response.body["liability_shifted"], is_shifted, "{kind}");
+                let areq = checkout.transaction(&id).await["areq"].clone();
                 let (name, other, number) = match channel {
                     Channel::Merchant => ("threeRIInd", "threeDSRequestorAuthenticationInd", "03"),
                     Channel::App => ("threeDSRequestorAuthenticationInd", "threeRIInd", "01"),
                     Channel::Browser => ("threeDSRequestorAuthenticationInd", "threeRIInd", "02"),
                 };
-                assert_eq!(seen[name], *code, "{channel:?} {purpose}");
-                assert!(seen[other].is_null());
-                assert_eq!(seen["deviceChannel"], number);
+                assert_eq!(areq[name], *code, "{channel:?} {kind}");
+                assert!(areq[other].is_null());
+                assert_eq!(areq["deviceChannel"], number);
                 let expected = if category == "payment" { "01" } else { "02" };
-                assert_eq!(seen["messageCategory"], expected);
-                assert_eq!(seen["threeDSServerTransID"], id);
+                assert_eq!(areq["messageCategory"], expected);
+                assert_eq!(areq["threeDSServerTransID"], id);
             }
         }
     }
@@ -100,12 +99,12 @@ async fn purposes_are_allowed_by_who_asks() {
 
 /// Covers 24.15.
 ///
-/// The oldest version knows no payment without the cardholder, and few purposes.
+/// Version 2.1.0 supports no merchant-initiated payments, and few types.
 #[tokio::test]
-async fn the_oldest_version_refuses_what_a_merchant_cannot_do_in_it() {
+async fn version_2_1_0_rejects_unsupported_merchant_requests() {
     let checkout = Checkout::start().await;
-    let number = digits("1000");
-    for (category, purpose, is_fine) in [
+    let number = card_number("1000");
+    for (category, kind, is_supported) in [
         ("payment", "recurring-transaction", false),
         ("payment", "add-card", false),
         ("non-payment", "top-up", false),
@@ -113,18 +112,18 @@ async fn the_oldest_version_refuses_what_a_merchant_cannot_do_in_it() {
         ("non-payment", "add-card", true),
         ("non-payment", "account-verification", true),
     ] {
-        let id = checkout.merchant_session(&number).await;
-        let before = checkout.received("AReq").await;
-        let answer = checkout.authenticate(&id, request(category, purpose)).await;
-        let asked = checkout.received("AReq").await - before;
-        if is_fine {
-            assert_eq!(answer.status, StatusCode::OK, "{purpose}: {}", answer.body);
-            assert_eq!(answer.body["threeds_version"], "2.1.0");
+        let id = checkout.create_merchant_session(&number).await;
+        let before = checkout.received_count("AReq").await;
+        let response = checkout.authenticate(&id, request(category, kind)).await;
+        let sent = checkout.received_count("AReq").await - before;
+        if is_supported {
+            assert_eq!(response.status, StatusCode::OK, "{kind}: {}", response.body);
+            assert_eq!(response.body["threeds_version"], "2.1.0");
             continue;
         }
-        assert_eq!(answer.status, StatusCode::FAILED_DEPENDENCY, "{purpose}");
-        assert_eq!(answer.body["error"]["error_source"], "3DS Server");
-        assert_eq!(answer.body["error"]["service_status"], "400");
-        assert_eq!(asked, 0, "{purpose}");
+        assert_eq!(response.status, StatusCode::FAILED_DEPENDENCY, "{kind}");
+        assert_eq!(response.body["error"]["error_source"], "3DS Server");
+        assert_eq!(response.body["error"]["service_status"], "400");
+        assert_eq!(sent, 0, "{kind}");
     }
 }

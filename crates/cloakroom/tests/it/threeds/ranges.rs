@@ -1,23 +1,28 @@
-//! Card ranges: learned from networks, kept in the database, and the same at every node.
+//! Card ranges: fetched from directory servers, stored in the database, and shared by all nodes.
 
-use cloakroom::card_networks;
+use cloakroom::Node;
+use cloakroom::doctor::{self, Severity};
+use cloakroom::threeds::networks;
 use http::StatusCode;
 use serde_json::json;
 
-use super::checkout::{Checkout, Plan, digits, id_of};
+use super::checkout::{Checkout, CheckoutOptions, card_number, id_of};
 use super::requests::{browser, payment};
+use crate::support::TestVault;
 
 const NUMBER: &str = "4200000000000002";
-/// How many directory servers are asked each time.
+/// Number of directory servers queried on each refresh.
 const DIRECTORIES: u64 = 7;
 
 async fn refresh(checkout: &Checkout) -> u64 {
-    let before = checkout.received("PReq").await;
-    card_networks::ask_all(&checkout.vault.vault).await.unwrap();
-    checkout.received("PReq").await - before
+    let before = checkout.received_count("PReq").await;
+    networks::refresh_all_ranges(&checkout.vault.vault, &checkout.vault.vault.card_networks)
+        .await
+        .unwrap();
+    checkout.received_count("PReq").await - before
 }
 
-async fn change(checkout: &Checkout, action: &str, more: serde_json::Value) {
+async fn change_range(checkout: &Checkout, action: &str, more: serde_json::Value) {
     let mut change = json!({"action": action, "start": NUMBER, "end": NUMBER});
     change
         .as_object_mut()
@@ -26,9 +31,9 @@ async fn change(checkout: &Checkout, action: &str, more: serde_json::Value) {
     checkout.control("/control/ranges/visa", change).await;
 }
 
-/// 201 with or without an address for the 3DS Method, or what stands in the way.
-async fn known(checkout: &Checkout) -> String {
-    let created = checkout.session(NUMBER).await;
+/// Whether the card is known and has a 3DS Method URL, or the error.
+async fn lookup(checkout: &Checkout) -> String {
+    let created = checkout.request_session(NUMBER).await;
     match created.status {
         StatusCode::CREATED => format!("known, method {}", created.body["method_url"].is_string()),
         status => format!(
@@ -40,108 +45,114 @@ async fn known(checkout: &Checkout) -> String {
 }
 
 #[tokio::test]
-async fn changes_of_ranges_are_followed() {
+async fn range_updates_are_applied() {
     let checkout = Checkout::start().await;
-    assert_eq!(checkout.received("PReq").await, DIRECTORIES);
-    assert_eq!(known(&checkout).await, "known, method true");
+    assert_eq!(checkout.received_count("PReq").await, DIRECTORIES);
+    assert_eq!(lookup(&checkout).await, "known, method true");
 
-    change(&checkout, "modify", json!({"method": "absent"})).await;
-    assert_eq!(known(&checkout).await, "known, method true");
+    change_range(&checkout, "modify", json!({"method": "absent"})).await;
+    assert_eq!(lookup(&checkout).await, "known, method true");
     assert_eq!(refresh(&checkout).await, DIRECTORIES);
-    assert_eq!(known(&checkout).await, "known, method false");
+    assert_eq!(lookup(&checkout).await, "known, method false");
 
-    change(&checkout, "delete", json!({})).await;
+    change_range(&checkout, "delete", json!({})).await;
     assert_eq!(refresh(&checkout).await, DIRECTORIES);
-    assert_eq!(known(&checkout).await, "424 \"404\"");
+    assert_eq!(lookup(&checkout).await, "424 \"404\"");
 
-    change(&checkout, "add", json!({})).await;
+    change_range(&checkout, "add", json!({})).await;
     assert_eq!(refresh(&checkout).await, DIRECTORIES);
-    assert_eq!(known(&checkout).await, "known, method true");
+    assert_eq!(lookup(&checkout).await, "known, method true");
 
-    // A serial number that the network does not know any more: everything is asked for.
+    // The network no longer knows the serial number: all ranges are fetched.
     checkout
         .control("/control/ranges/visa/forget", json!({}))
         .await;
     assert_eq!(refresh(&checkout).await, DIRECTORIES + 1);
-    assert_eq!(known(&checkout).await, "known, method true");
+    assert_eq!(lookup(&checkout).await, "known, method true");
 
-    // A change that cannot be: the network is told so, and everything is asked for.
-    let gone = json!({"action": "delete", "start": "4999999999999990",
+    // An invalid change: the network gets an error message, and all ranges are fetched.
+    let invalid = json!({"action": "delete", "start": "4999999999999990",
                       "end": "4999999999999999", "pretend": true});
-    checkout.control("/control/ranges/visa", gone).await;
-    let complaints = checkout.received("Erro").await;
+    checkout.control("/control/ranges/visa", invalid).await;
+    let errors = checkout.received_count("Erro").await;
     assert_eq!(refresh(&checkout).await, DIRECTORIES + 1);
-    assert_eq!(checkout.received("Erro").await - complaints, 1);
-    assert_eq!(known(&checkout).await, "known, method true");
+    assert_eq!(checkout.received_count("Erro").await - errors, 1);
+    assert_eq!(lookup(&checkout).await, "known, method true");
     assert_eq!(refresh(&checkout).await, DIRECTORIES);
 }
 
 #[tokio::test]
-async fn trouble_with_ranges_leaves_the_known_ones() {
+async fn failed_range_updates_keep_the_stored_ranges() {
     let checkout = Checkout::start().await;
     for what in ["refuse", "garbage", "http-500", "erro"] {
-        let trouble = json!({"kind": "PReq", "what": what, "times": 7, "code": "103"});
-        checkout.control("/control/trouble", trouble).await;
+        let fault = json!({"kind": "PReq", "what": what, "times": 7, "code": "103"});
+        checkout.control("/control/trouble", fault).await;
         refresh(&checkout).await;
-        assert_eq!(known(&checkout).await, "known, method true", "{what}");
+        assert_eq!(lookup(&checkout).await, "known, method true", "{what}");
     }
-    let outside = checkout.session("4100000000000003").await;
+    let outside = checkout.request_session("4100000000000003").await;
     assert_eq!(outside.status, StatusCode::FAILED_DEPENDENCY);
     let error = &outside.body["error"];
     assert_eq!(error["service_status"], "404");
     assert_eq!(error["error_source"], "3DS Server");
-    let told = "The card was not supported by any card schemes";
-    assert_eq!(error["message"], told);
+    let message = "The card was not supported by any card schemes";
+    assert_eq!(error["message"], message);
 }
 
 #[tokio::test]
-async fn another_node_knows_what_the_first_one_learned() {
+async fn ranges_are_shared_between_nodes() {
     let checkout = Checkout::start().await;
     let node = checkout.vault.second_node().await;
-    card_networks::tend(&node.vault).await.unwrap();
-    let before = checkout.received("PReq").await;
-    change(&checkout, "delete", json!({})).await;
+    networks::tend(&node.vault, &node.vault.card_networks)
+        .await
+        .unwrap();
+    let before = checkout.received_count("PReq").await;
+    change_range(&checkout, "delete", json!({})).await;
     refresh(&checkout).await;
-    card_networks::tend(&node.vault).await.unwrap();
-    assert_eq!(checkout.received("PReq").await - before, DIRECTORIES);
+    networks::tend(&node.vault, &node.vault.card_networks)
+        .await
+        .unwrap();
+    assert_eq!(checkout.received_count("PReq").await - before, DIRECTORIES);
 
     let there = checkout.merchant.at(&node.base_url);
     let new = |token: String| {
         json!({"token_id": token, "device": "browser",
                                      "device_info": browser()})
     };
-    let gone = there
-        .post("/3ds/sessions", new(checkout.token(NUMBER).await))
+    let removed = there
+        .post("/3ds/sessions", new(checkout.create_token(NUMBER).await))
         .await;
-    assert_eq!(gone.status, StatusCode::FAILED_DEPENDENCY);
-    let card = checkout.token(&digits("0000")).await;
-    let known = there.post("/3ds/sessions", new(card)).await;
-    assert_eq!(known.status, StatusCode::CREATED, "{}", known.body);
+    assert_eq!(removed.status, StatusCode::FAILED_DEPENDENCY);
+    let card = checkout.create_token(&card_number("0000")).await;
+    let found = there.post("/3ds/sessions", new(card)).await;
+    assert_eq!(found.status, StatusCode::CREATED, "{}", found.body);
 }
 
 #[tokio::test]
-async fn a_restart_keeps_the_ranges_while_the_network_is_away() {
+async fn ranges_survive_a_restart_while_the_network_is_unavailable() {
     let mut checkout = Checkout::start().await;
-    let token = checkout.token(NUMBER).await;
+    let token = checkout.create_token(NUMBER).await;
     checkout.simulator.take().unwrap().stop().await;
     let node = checkout.vault.second_node().await;
-    card_networks::tend(&node.vault).await.unwrap();
+    networks::tend(&node.vault, &node.vault.card_networks)
+        .await
+        .unwrap();
     let there = checkout.merchant.at(&node.base_url);
     let new = json!({"token_id": token, "device": "browser", "device_info": browser()});
     let created = there.post("/3ds/sessions", new).await;
     assert_eq!(created.status, StatusCode::CREATED, "{}", created.body);
     let path = format!("/3ds/sessions/{}/authenticate", created.id());
-    let answer = there.post(&path, payment()).await;
-    assert_eq!(answer.body["error"]["service_status"], "502");
+    let response = there.post(&path, payment()).await;
+    assert_eq!(response.body["error"]["service_status"], "502");
 }
 
 /// Covers 24.15.
 ///
-/// Which version is spoken, by what the vault and the issuer can.
+/// The protocol version by what the vault and the issuer support.
 #[tokio::test]
-async fn the_newest_common_version_is_spoken() {
+async fn the_newest_common_version_is_used() {
     println!("| ours | issuer | spoken |\n| --- | --- | --- |");
-    for (ours, expected) in [
+    for (supported, expected) in [
         ("2.1.0,2.2.0", ["2.1.0 2.2.0", "2.1.0", "2.2.0", ""]),
         (
             "2.1.0,2.2.0,2.3.1",
@@ -149,23 +160,29 @@ async fn the_newest_common_version_is_spoken() {
         ),
         ("2.2.0", ["2.2.0", "", "2.2.0", ""]),
     ] {
-        let checkout = Checkout::start_with(Plan {
-            versions: Some(ours),
-            ..Plan::default()
+        let checkout = Checkout::start_with(CheckoutOptions {
+            versions: Some(supported),
+            ..CheckoutOptions::default()
         })
         .await;
         for (v, expected) in expected.into_iter().enumerate() {
-            let created = checkout.session(&digits(&format!("{v}070"))).await;
-            println!("| {ours} | {v} | {expected} |");
+            let created = checkout
+                .request_session(&card_number(&format!("{v}070")))
+                .await;
+            println!("| {supported} | {v} | {expected} |");
             if expected.is_empty() {
-                assert_eq!(created.status, StatusCode::FAILED_DEPENDENCY, "{ours} {v}");
+                assert_eq!(
+                    created.status,
+                    StatusCode::FAILED_DEPENDENCY,
+                    "{supported} {v}"
+                );
                 assert_eq!(created.body["error"]["service_status"], "404");
                 continue;
             }
             assert_eq!(
                 created.status,
                 StatusCode::CREATED,
-                "{ours} {v}: {}",
+                "{supported} {v}: {}",
                 created.body
             );
             let session = created.body;
@@ -175,17 +192,47 @@ async fn the_newest_common_version_is_spoken() {
             assert_eq!(version["available_versions"], json!(all));
             let newest = *all.last().unwrap();
             assert_eq!(session["recommended_version"], newest);
-            let answer = checkout.authenticate(id_of(&session), payment()).await;
-            assert_eq!(answer.status, StatusCode::OK, "{ours} {v}: {}", answer.body);
-            assert_eq!(answer.body["threeds_version"], newest);
-            let seen = checkout.seen(id_of(&session)).await;
-            assert_eq!(seen["areq"]["messageVersion"], newest);
-            let html = checkout.challenge(&answer.body).await;
-            let back = checkout.pass(html).await.unwrap();
-            assert_eq!(back.message("cres")["messageVersion"], newest);
-            checkout.submit(&back.action, &back.fields).await;
+            let response = checkout.authenticate(id_of(&session), payment()).await;
+            assert_eq!(
+                response.status,
+                StatusCode::OK,
+                "{supported} {v}: {}",
+                response.body
+            );
+            assert_eq!(response.body["threeds_version"], newest);
+            let transaction = checkout.transaction(id_of(&session)).await;
+            assert_eq!(transaction["areq"]["messageVersion"], newest);
+            let html = checkout.open_challenge(&response.body).await;
+            let return_form = checkout.complete_challenge(html).await.unwrap();
+            assert_eq!(return_form.message("cres")["messageVersion"], newest);
+            checkout
+                .submit(&return_form.action, &return_form.fields)
+                .await;
             let result = checkout.result(id_of(&session)).await.body;
-            assert_eq!(result["authentication_status"], "successful", "{ours} {v}");
+            assert_eq!(
+                result["authentication_status"], "successful",
+                "{supported} {v}"
+            );
         }
     }
+}
+
+#[tokio::test]
+async fn doctor_reports_an_unusable_networks_file() {
+    let vault = TestVault::start().await;
+    let mut config = vault.configuration();
+    config.threeds.networks_file = Some("/nowhere/networks.toml".into());
+
+    let findings = doctor::diagnose(&config, None).await;
+    let started = Node::open(config).await;
+
+    let finding = findings.iter().find(|finding| finding.area == "threeds");
+    let finding = finding.expect("doctor does not check the networks file");
+    assert_eq!(finding.severity, Severity::Bad, "{}", finding.what);
+    assert!(
+        finding.what.contains("/nowhere/networks.toml"),
+        "{}",
+        finding.what
+    );
+    assert!(started.is_err());
 }

@@ -1,8 +1,8 @@
-//! What shops send: devices, and requests to authenticate.
+//! Request bodies: devices and authentication requests.
 
 use serde_json::{Value, json};
 
-/// What a browser tells of itself.
+/// The device data of a browser.
 pub(super) fn browser() -> Value {
     json!({
         "browser_javascript_enabled": true,
@@ -16,7 +16,7 @@ pub(super) fn browser() -> Value {
     })
 }
 
-/// What an app tells of itself.
+/// The device data of an app.
 pub(super) fn app() -> Value {
     json!({
         "sdk_transaction_id": "3ac7caa7-aa42-2663-791b-2ac05a542c4a",
@@ -31,7 +31,7 @@ pub(super) fn app() -> Value {
     })
 }
 
-/// A payment with the cardholder present, and nothing optional in it.
+/// A payment with the cardholder present and no optional fields.
 pub(super) fn payment() -> Value {
     json!({
         "authentication_category": "payment",
@@ -52,18 +52,18 @@ pub(super) fn payment() -> Value {
     })
 }
 
-/// A payment of an amount, which tells the simulator what to do.
+/// A payment of an amount, which selects the simulator's behavior.
 pub(super) fn payment_of(amount: &str) -> Value {
     let mut request = payment();
     request["purchase_info"]["amount"] = amount.into();
     request
 }
 
-/// A request for this purpose, with all that some purpose needs.
-pub(super) fn request(category: &str, purpose: &str) -> Value {
+/// A request of this category and type, with every field that some type requires.
+pub(super) fn request(category: &str, kind: &str) -> Value {
     let mut request = payment();
     request["authentication_category"] = category.into();
-    request["authentication_type"] = purpose.into();
+    request["authentication_type"] = kind.into();
     request["decoupled_challenge_max_time"] = 10.into();
     request["purchase_info"]["installment_count"] = "12".into();
     request["purchase_info"]["recurring_expiration"] = "20300101".into();
@@ -71,7 +71,7 @@ pub(super) fn request(category: &str, purpose: &str) -> Value {
     request
 }
 
-/// A payment that may be approved by other means than the browser.
+/// A payment that allows decoupled authentication.
 pub(super) fn decoupled(minutes: u32) -> Value {
     let mut request = payment();
     request["request_decoupled_challenge"] = true.into();

@@ -1,5 +1,5 @@
-//! What must not be seen: numbers, proofs, devices and keys in logs, errors, records and tables. And a
-//! crowd, of whose results none is lost.
+//! Card numbers, authentication values, device data and keys must not leak into logs, errors or tables. Also: no
+//! result is lost under load.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::checkout::{Checkout, digits, id_of};
+use super::checkout::{Checkout, card_number, id_of};
 use super::requests::{decoupled, payment, payment_of};
-use crate::support::Lines;
+use crate::support::LogCapture;
 
-/// Everything in every table, as text.
+/// The contents of all tables as text.
 async fn tables(checkout: &Checkout) -> String {
     let database = checkout.vault.database.connect().await;
     let sql = "select relname::text from pg_class
@@ -30,22 +30,24 @@ async fn tables(checkout: &Checkout) -> String {
 }
 
 #[tokio::test]
-async fn numbers_proofs_devices_and_keys_are_nowhere_in_clear() {
-    let lines = Lines::capture();
+async fn sensitive_data_is_never_stored_or_logged_in_plaintext() {
+    let lines = LogCapture::start();
     let checkout = Checkout::start().await;
-    let number = digits("0072");
-    let session = checkout.created(&number).await;
+    let number = card_number("0072");
+    let session = checkout.create_session(&number).await;
     let id = id_of(&session);
-    checkout.see_browser(&session).await;
+    checkout.run_method(&session).await;
     let mut bodies = Vec::new();
     bodies.push(checkout.authenticate(id, payment_of("991303")).await.bytes);
     bodies.push(checkout.authenticate(id, json!({})).await.bytes);
-    let answer = checkout.authenticate(id, payment()).await;
+    let response = checkout.authenticate(id, payment()).await;
     bodies.push(checkout.authenticate(id, payment()).await.bytes);
     bodies.push(checkout.result(id).await.bytes);
-    let html = checkout.challenge(&answer.body).await;
-    let back = checkout.pass(html).await.unwrap();
-    checkout.submit(&back.action, &back.fields).await;
+    let html = checkout.open_challenge(&response.body).await;
+    let return_form = checkout.complete_challenge(html).await.unwrap();
+    checkout
+        .submit(&return_form.action, &return_form.fields)
+        .await;
     bodies.push(
         checkout
             .send_result(id, json!({"eci": "06"}))
@@ -55,9 +57,9 @@ async fn numbers_proofs_devices_and_keys_are_nowhere_in_clear() {
     );
     let result = checkout.result(id).await.body;
     let proof = result["authentication_value"].as_str().unwrap().to_owned();
-    let refused = checkout.session("4100000000000003").await;
-    bodies.push(refused.bytes);
-    bodies.push(format!("{:?}", checkout.recorded(id).await).into_bytes());
+    let rejected = checkout.request_session("4100000000000003").await;
+    bodies.push(rejected.bytes);
+    bodies.push(format!("{:?}", checkout.log_entries(id).await).into_bytes());
 
     let keys = [
         checkout.merchant.key().unwrap(),
@@ -73,14 +75,14 @@ async fn numbers_proofs_devices_and_keys_are_nowhere_in_clear() {
         ("public key", keys[1]),
     ];
     let logged = lines.text();
-    let kept = tables(&checkout).await;
-    assert!(logged.len() > 1_000 && kept.len() > 1_000);
+    let stored = tables(&checkout).await;
+    assert!(logged.len() > 1_000 && stored.len() > 1_000);
     for (what, secret) in secrets {
         assert!(!logged.contains(secret), "{what} in a log line");
-        assert!(!kept.contains(secret), "{what} in a table");
+        assert!(!stored.contains(secret), "{what} in a table");
         let in_hex = secret.bytes().map(|byte| format!("{byte:02x}"));
         assert!(
-            !kept.contains(&in_hex.collect::<String>()),
+            !stored.contains(&in_hex.collect::<String>()),
             "{what} in bytes of a table"
         );
         for body in &bodies {
@@ -90,22 +92,24 @@ async fn numbers_proofs_devices_and_keys_are_nowhere_in_clear() {
     }
 }
 
-/// One of the crowd, from its token to its result.
-async fn walk(checkout: &Checkout, turn: usize) -> Value {
+/// Runs one session of the load, from its token to its result.
+async fn run_session(checkout: &Checkout, turn: usize) -> Value {
     let (tail, request) = match turn % 3 {
         0 => ("0000", payment()),
         1 => ("0070", payment()),
         _ => ("0080", decoupled(5)),
     };
-    let session = checkout.created(&digits(tail)).await;
-    let answer = checkout.authenticate(id_of(&session), request).await;
-    assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    let session = checkout.create_session(&card_number(tail)).await;
+    let response = checkout.authenticate(id_of(&session), request).await;
+    assert_eq!(response.status, StatusCode::OK, "{}", response.body);
     if turn % 3 == 1 {
-        let html = checkout.challenge(&answer.body).await;
-        let back = checkout.pass(html).await.unwrap();
-        checkout.submit(&back.action, &back.fields).await;
+        let html = checkout.open_challenge(&response.body).await;
+        let return_form = checkout.complete_challenge(html).await.unwrap();
+        checkout
+            .submit(&return_form.action, &return_form.fields)
+            .await;
     }
-    // As a shop would ask: now and then, for as long as the machine makes it wait.
+    // Polls like a shop, for as long as a busy machine takes.
     let mut last = Value::Null;
     for _ in 0..120 {
         let result = checkout.result(id_of(&session)).await;
@@ -122,14 +126,14 @@ async fn walk(checkout: &Checkout, turn: usize) -> Value {
 async fn a_crowd_loses_no_result() {
     let checkout = Arc::new(Checkout::start().await);
     let started = Instant::now();
-    let mut crowd = JoinSet::new();
+    let mut sessions = JoinSet::new();
     for turn in 0..200 {
         let checkout = Arc::clone(&checkout);
-        // In a box: two hundred of them are too much for the stack of a test.
-        crowd.spawn(Box::pin(async move { walk(&checkout, turn).await }));
+        // Boxed: two hundred futures exceed the stack of a test.
+        sessions.spawn(Box::pin(async move { run_session(&checkout, turn).await }));
     }
     let mut successful = 0;
-    while let Some(result) = crowd.join_next().await {
+    while let Some(result) = sessions.join_next().await {
         let result = result.unwrap();
         successful += usize::from(result["authentication_status"] == "successful");
         assert_eq!(result["liability_shifted"], true, "{result}");
@@ -140,5 +144,5 @@ async fn a_crowd_loses_no_result() {
         started.elapsed()
     );
     assert_eq!(successful, 200);
-    assert_eq!(checkout.received("AReq").await, 200);
+    assert_eq!(checkout.received_count("AReq").await, 200);
 }

@@ -1,0 +1,41 @@
+//! Temporary servers of the vault.
+
+use cloakroom_scratch::{Postgres, PostgresOptions, Redis, RedisOptions};
+
+use super::DevArguments;
+
+/// The temporary PostgreSQL and Redis servers.
+pub(super) struct Scratch {
+    pub(super) postgres: Option<Postgres>,
+    pub(super) redis: Option<Redis>,
+}
+
+impl Scratch {
+    pub(super) async fn start(arguments: &DevArguments) -> anyhow::Result<Self> {
+        let postgres = arguments
+            .database_url
+            .is_none()
+            .then(|| tokio::task::spawn_blocking(|| Postgres::start(PostgresOptions::default())));
+        let redis = (arguments.nodes > 1)
+            .then(|| tokio::task::spawn_blocking(|| Redis::start(RedisOptions::default())));
+        Ok(Self {
+            postgres: match postgres {
+                Some(starting) => Some(starting.await??),
+                None => None,
+            },
+            redis: match redis {
+                Some(starting) => Some(starting.await??),
+                None => None,
+            },
+        })
+    }
+
+    pub(super) async fn stop(self) -> anyhow::Result<()> {
+        tokio::task::spawn_blocking(move || {
+            self.redis.map(Redis::stop).transpose()?;
+            self.postgres.map(Postgres::stop).transpose()?;
+            Ok(())
+        })
+        .await?
+    }
+}

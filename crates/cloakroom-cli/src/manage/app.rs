@@ -1,0 +1,166 @@
+//! `cloakroom app`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use cloakroom::Vault;
+use cloakroom::access::{ApplicationKind, Grants, Tenant};
+use cloakroom::api::NumberedPage;
+use cloakroom::applications::{self, Filter, NewApplication};
+use cloakroom::config::Config;
+use cloakroom::idempotency::ResponseTemplate;
+use uuid::Uuid;
+
+use super::{REJECTED_WITHIN, open_for};
+use crate::grants::{all_permissions, parse_permissions, parse_rules, permit};
+
+#[derive(Subcommand)]
+pub(crate) enum AppCommand {
+    /// Create an application
+    Create(AppCreate),
+    /// List the applications of a tenant, newest first
+    List {
+        /// The tenant
+        #[arg(long)]
+        tenant: Uuid,
+    },
+    /// Add permissions to an application, for example `application:grant` for an administrator
+    Permit {
+        /// Tenant of the application
+        #[arg(long)]
+        tenant: Uuid,
+        /// Application id
+        #[arg(long)]
+        app: Uuid,
+        /// Permission in all containers
+        #[arg(required = true, value_name = "PERMISSION")]
+        permissions: Vec<String>,
+    },
+    /// Delete an application and its keys
+    Delete {
+        /// Tenant of the application
+        #[arg(long)]
+        tenant: Uuid,
+        /// Application id
+        #[arg(long)]
+        app: Uuid,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct AppCreate {
+    /// Tenant of the application
+    #[arg(long)]
+    tenant: Uuid,
+    /// Display name
+    #[arg(long)]
+    name: String,
+    /// `private` for servers, `public` for browsers and apps, `management` for administration
+    #[arg(long = "type", value_enum, value_name = "TYPE")]
+    kind: AppType,
+    /// Permission in all containers; repeatable
+    #[arg(long = "permission", value_name = "PERMISSION")]
+    permissions: Vec<String>,
+    /// Grant every permission that this type allows; with `management`, creates an administrator
+    #[arg(long, conflicts_with = "permissions")]
+    all_permissions: bool,
+    /// Permissions in one container: `CONTAINER TRANSFORM PERMISSION[,PERMISSION]`, highest priority
+    /// first, for example `/pci/ reveal token:read,token:use`; repeatable
+    #[arg(long = "rule", value_name = "RULE")]
+    rules: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum AppType {
+    Private,
+    Public,
+    Management,
+}
+
+impl AppType {
+    pub(crate) fn kind(self) -> ApplicationKind {
+        match self {
+            Self::Private => ApplicationKind::Private,
+            Self::Public => ApplicationKind::Public,
+            Self::Management => ApplicationKind::Management,
+        }
+    }
+}
+
+pub(crate) async fn app(config: Config, command: AppCommand) -> anyhow::Result<()> {
+    match command {
+        AppCommand::Create(create) => create_app(config, create).await,
+        AppCommand::List { tenant } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            list_apps(&vault, &tenant).await
+        }
+        AppCommand::Permit {
+            tenant,
+            app,
+            permissions,
+        } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            permit(&vault, &tenant, app, &permissions).await
+        }
+        AppCommand::Delete { tenant, app } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            applications::delete(&vault, (&tenant).into(), &app.to_string()).await?;
+            vault.audit.close().await;
+            print_line!("deleted application {app}; its keys are {REJECTED_WITHIN}");
+            print_line!("tokens that it created are not deleted");
+            Ok(())
+        }
+    }
+}
+
+async fn create_app(config: Config, create: AppCreate) -> anyhow::Result<()> {
+    let (vault, tenant) = open_for(config, create.tenant).await?;
+    let kind = create.kind.kind();
+    let grants = Grants {
+        permissions: match create.all_permissions {
+            true => all_permissions(kind),
+            false => parse_permissions(create.permissions.iter().map(String::as_str))?,
+        },
+        rules: parse_rules(&create.rules)?,
+    };
+    let new = NewApplication {
+        name: Some(create.name),
+        kind: Some(kind.name().to_owned()),
+        grants: grants.into(),
+        ..NewApplication::default()
+    };
+    let created =
+        applications::create(&vault, (&tenant).into(), new, &ResponseTemplate::none()).await?;
+    vault.audit.close().await;
+    let id = created.application.id;
+    print_line!("application {id}");
+    print_line!(
+        "next: `cloakroom key create --tenant {} --app {id}`",
+        tenant.id.uuid
+    );
+    Ok(())
+}
+
+/// Page size for listing applications.
+const PAGE_SIZE: usize = 100;
+
+async fn list_apps(vault: &Vault, tenant: &Tenant) -> anyhow::Result<()> {
+    for page in 1.. {
+        let page = NumberedPage {
+            page,
+            size: PAGE_SIZE,
+        };
+        let listed = applications::list(vault, tenant.into(), &Filter::default(), page).await?;
+        if listed.applications.is_empty() {
+            break;
+        }
+        for application in listed.applications {
+            print_line!(
+                "{}  {:10}  {} keys  {}",
+                application.id,
+                application.kind.name(),
+                application.keys.len(),
+                application.name
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! `cloakroom key`.
+
+use std::io::Read as _;
+
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use cloakroom::api::format_utc;
+use cloakroom::applications::{self, Filter};
+use cloakroom::config::Config;
+use cloakroom::idempotency::ResponseTemplate;
+use cloakroom_crypto::Sensitive;
+use uuid::Uuid;
+
+use super::{REJECTED_WITHIN, open_for};
+
+/// Longer than any key.
+const KEY_BYTES_MAX: usize = 1024;
+
+#[derive(Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Create a key, which is shown only once
+    Create {
+        /// Tenant of the application
+        #[arg(long)]
+        tenant: Uuid,
+        /// Application id
+        #[arg(long)]
+        app: Uuid,
+    },
+    /// Import a key of the older format from standard input; it stays valid for its clients
+    Import {
+        /// Tenant of the application
+        #[arg(long)]
+        tenant: Uuid,
+        /// Application id
+        #[arg(long)]
+        app: Uuid,
+    },
+    /// List the key ids of an application, oldest first
+    List {
+        /// Tenant of the application
+        #[arg(long)]
+        tenant: Uuid,
+        /// Application id
+        #[arg(long)]
+        app: Uuid,
+    },
+    /// Delete a key
+    Delete {
+        /// Tenant of the application
+        #[arg(long)]
+        tenant: Uuid,
+        /// Application id
+        #[arg(long)]
+        app: Uuid,
+        /// Key id
+        #[arg(long)]
+        key: Uuid,
+    },
+}
+
+pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<()> {
+    match command {
+        KeyCommand::Create { tenant, app } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            let app = app.to_string();
+            let created =
+                applications::create_key(&vault, (&tenant).into(), &app, &ResponseTemplate::none())
+                    .await?;
+            vault.audit.close().await;
+            print_line!("{}", created.key.expose());
+            print_line!("this key is shown only once; its id is {}", created.id);
+            print_line!("next: `cloakroom serve`, and send the key in the BT-API-KEY header");
+        }
+        KeyCommand::Import { tenant, app } => {
+            let text = read_key()?;
+            let (vault, tenant) = open_for(config, tenant).await?;
+            let imported =
+                applications::import_key(&vault, &tenant, &app.to_string(), &text).await?;
+            vault.audit.close().await;
+            print_line!("key {}", imported.id);
+            print_line!(
+                "it is valid on every node; next: replace it with a key of `cloakroom key create` when you can"
+            );
+        }
+        KeyCommand::List { tenant, app } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            let (app, all) = (app.to_string(), Filter::default());
+            for key in applications::list_keys(&vault, (&tenant).into(), &app, &all).await? {
+                print_line!("{}  created {}", key.id, format_utc(key.created_at));
+            }
+        }
+        KeyCommand::Delete { tenant, app, key } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            let (app, id) = (app.to_string(), key.to_string());
+            applications::delete_key(&vault, (&tenant).into(), &app, &id).await?;
+            vault.audit.close().await;
+            print_line!("deleted key {key}; it is {REJECTED_WITHIN}");
+        }
+    }
+    Ok(())
+}
+
+/// Reads the key from standard input. Never an argument, because other users can see those.
+fn read_key() -> anyhow::Result<Sensitive<String>> {
+    // Longer than any key, so that the buffer is never reallocated.
+    let mut text = Sensitive::new(String::with_capacity(KEY_BYTES_MAX));
+    std::io::stdin()
+        .take(KEY_BYTES_MAX as u64)
+        .read_to_string(text.expose_mut())
+        .context("cannot read the key from standard input")?;
+    let key = Sensitive::new(text.expose().trim_end_matches(['\r', '\n']).to_owned());
+    if key.expose().is_empty() {
+        bail!("standard input is empty: run `cloakroom key import ... < FILE`");
+    }
+    Ok(key)
+}

@@ -1,0 +1,145 @@
+//! `cloakroom tenant`.
+
+use anyhow::Context as _;
+use clap::{Subcommand, ValueEnum};
+use cloakroom::Vault;
+use cloakroom::access::{TenantKind, TenantSettings};
+use cloakroom::api::format_utc;
+use cloakroom::config::Config;
+use cloakroom::tenants::{self, NewTenant};
+use uuid::Uuid;
+
+use super::{open, open_for};
+use crate::operator::operator;
+use crate::tenant_settings;
+
+#[derive(Subcommand)]
+pub(crate) enum TenantCommand {
+    /// Create a tenant and its keys
+    Create {
+        /// Display name
+        #[arg(long)]
+        name: String,
+        /// Whether it holds test or production data
+        #[arg(long = "type", value_enum, value_name = "TYPE")]
+        kind: TenantType,
+        /// A tenant setting, for example `deduplicate_tokens=true`; repeatable
+        #[arg(long = "setting", value_name = "NAME=TEXT")]
+        settings: Vec<String>,
+    },
+    /// List all tenants
+    List,
+    /// Show and change the settings of a tenant
+    Setting {
+        #[arg(long)]
+        tenant: Uuid,
+        /// For example `deduplicate_tokens=true`; without any, only shows the settings
+        #[arg(value_name = "NAME=TEXT")]
+        changes: Vec<String>,
+    },
+    /// Show and change the quotas of a tenant
+    Quota {
+        #[arg(long)]
+        tenant: Uuid,
+        /// For example `tokenize_limit=20` or `cvc_retention=30m`; `NAME=default` resets to the
+        /// deployment's value; without any, only shows the quotas
+        #[arg(value_name = "NAME=VALUE")]
+        changes: Vec<String>,
+    },
+    /// Cancel a requested or confirmed deletion of a tenant
+    CancelDeletion {
+        #[arg(long)]
+        tenant: Uuid,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum TenantType {
+    Test,
+    Production,
+}
+
+impl TenantType {
+    pub(crate) fn kind(self) -> TenantKind {
+        match self {
+            Self::Test => TenantKind::Test,
+            Self::Production => TenantKind::Production,
+        }
+    }
+}
+
+pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Result<()> {
+    match command {
+        TenantCommand::Create {
+            name,
+            kind,
+            settings,
+        } => {
+            let settings = parse_settings(&settings)?;
+            // The first tenant also creates the keys of the vault.
+            let vault = Vault::open_or_initialize(config).await;
+            let vault = vault.context("cannot open the vault")?;
+            vault.audit.set_operator(operator()?);
+            let new = NewTenant {
+                name,
+                kind: kind.kind(),
+                settings,
+            };
+            let tenant = tenants::create(&vault, new).await?;
+            vault.audit.close().await;
+            let id = tenant.id.uuid;
+            print_line!("tenant {id}");
+            print_line!(
+                "next: `cloakroom app create --tenant {id} --name NAME --type private \
+                 --rule \"/ reveal token:create,token:read,token:update,token:search,token:delete\"`"
+            );
+            print_line!(
+                "or, to manage it over HTTP: `cloakroom app create --tenant {id} --name Administrator \
+                 --type management --all-permissions`"
+            );
+        }
+        TenantCommand::List => {
+            list_tenants(&open(config).await?).await?;
+        }
+        TenantCommand::Setting { tenant, changes } => {
+            tenant_settings::setting(&open(config).await?, tenant, &changes).await?;
+        }
+        TenantCommand::Quota { tenant, changes } => {
+            tenant_settings::quota(&open(config).await?, tenant, &changes).await?;
+        }
+        TenantCommand::CancelDeletion { tenant } => {
+            let (vault, tenant) = open_for(config, tenant).await?;
+            tenants::cancel_deletion_as_operator(&vault, tenant.id).await?;
+            vault.audit.close().await;
+            print_line!("canceled the deletion of tenant {}", tenant.id.uuid);
+        }
+    }
+    Ok(())
+}
+
+fn parse_settings(pairs: &[String]) -> anyhow::Result<TenantSettings> {
+    let mut settings = TenantSettings::default();
+    for pair in pairs {
+        let (name, text) = pair
+            .split_once('=')
+            .with_context(|| format!("--setting {pair}: expected NAME=TEXT"))?;
+        settings.set(name, text)?;
+    }
+    Ok(settings)
+}
+
+async fn list_tenants(vault: &Vault) -> anyhow::Result<()> {
+    let deletions = tenants::list_deletions(vault).await?;
+    for tenant in tenants::list(vault).await? {
+        let id = tenant.id;
+        let deletion = deletions.iter().find(|deletion| deletion.tenant == id);
+        let pending = match deletion.map(|deletion| deletion.due_at) {
+            Some(Some(due_at)) => format!("  (will be deleted at {})", format_utc(due_at)),
+            Some(None) => "  (deletion requested, not confirmed)".to_owned(),
+            None => String::new(),
+        };
+        let (kind, name) = (tenant.kind.name(), tenant.name);
+        print_line!("{}  {kind:10}  {name}{pending}", id.uuid);
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! Findings of `cloakroom doctor` and `cloakroom config check`.
+
+use cloakroom_scratch::{Postgres, PostgresOptions};
+
+use crate::support::{Deployment, cloakroom, outcome};
+
+/// A world-readable configuration file with a password is a warning, and in production an error.
+#[test]
+fn world_readable_secrets_are_reported() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let deployment = Deployment::start();
+    deployment.run_ok(&["migrate"]);
+    deployment.run_ok(&["tenant", "create", "--name", "Shop", "--type", "test"]);
+    let file = deployment.path("cloakroom.toml");
+    let set_mode = |mode| {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let in_production = || {
+        let mut command = deployment.command(&["config", "check"]);
+        command.env("CLOAKROOM__VAULT__ENVIRONMENT", "production");
+        command.env("CLOAKROOM__ROOT_KEY__ALLOW_FILE_IN_PRODUCTION", "true");
+        command.env("CLOAKROOM__AUDIT__KEEP_DAYS", "30");
+        outcome(command)
+    };
+
+    set_mode(0o644);
+    let (open, doctor, rejected) = (
+        deployment.run(&["config", "check"]),
+        deployment.run(&["doctor"]),
+        in_production(),
+    );
+    set_mode(0o600);
+    let (private, accepted) = (deployment.run(&["config", "check"]), in_production());
+
+    let message = "holds a secret and can be read by every user";
+    for stdout in [&open.stdout, &rejected.stdout] {
+        assert!(stdout.contains(message), "{stdout}");
+    }
+    assert!(doctor.stdout.contains("can be read"), "{}", doctor.stdout);
+    assert!(open.success && !rejected.success);
+    assert!(
+        !private.stdout.contains("can be read"),
+        "{}",
+        private.stdout
+    );
+    assert!(accepted.success, "{}", accepted.stdout);
+    assert!(
+        accepted.stdout.contains("audit.keep_days: below 90"),
+        "{}",
+        accepted.stdout
+    );
+}
+
+#[test]
+fn doctor_reports_errors_warnings_and_ok() {
+    let deployment = Deployment::start();
+
+    let unmigrated = deployment.run(&["doctor"]);
+    deployment.run_ok(&["migrate"]);
+    deployment.run_ok(&["tenant", "create", "--name", "Shop", "--type", "test"]);
+    let healthy = deployment.run(&["doctor"]);
+
+    assert!(!unmigrated.success);
+    assert!(
+        unmigrated.stdout.contains("run `cloakroom migrate`"),
+        "{}",
+        unmigrated.stdout
+    );
+    assert!(healthy.success, "{}", healthy.stdout);
+    assert!(
+        healthy.stdout.contains("7 keys unwrap"),
+        "{}",
+        healthy.stdout
+    );
+    assert!(healthy.stdout.contains("0 errors"), "{}", healthy.stdout);
+    assert!(
+        healthy.stdout.contains("is a superuser"),
+        "{}",
+        healthy.stdout
+    );
+}
+
+#[test]
+fn doctor_reports_unsafe_database_settings() {
+    let risky = [
+        ("synchronous_commit", "off"),
+        ("log_error_verbosity", "default"),
+    ];
+    let settings = risky
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec();
+    let mut deployment = Deployment::start();
+    let options = PostgresOptions {
+        settings,
+        ..PostgresOptions::default()
+    };
+    deployment.postgres = Postgres::start(options).unwrap();
+    deployment.configure("");
+    deployment.run_ok(&["migrate"]);
+
+    let found = deployment.run(&["doctor"]);
+
+    assert!(!found.success);
+    for expected in ["acknowledged before it is durable", "prints whole rows"] {
+        assert!(found.stdout.contains(expected), "{}", found.stdout);
+    }
+}
+
+#[test]
+fn doctor_reports_a_wrong_root_key_and_an_unreachable_database() {
+    let deployment = Deployment::start();
+    deployment.run_ok(&["migrate"]);
+    deployment.run_ok(&["tenant", "create", "--name", "Shop", "--type", "test"]);
+    let another = deployment.path("another.key");
+    deployment.run_ok(&["root-key", "create", &another.display().to_string()]);
+
+    let mut wrong_key = deployment.command(&["doctor"]);
+    wrong_key.env("CLOAKROOM__ROOT_KEY__FILE", &another);
+    let wrong_key = outcome(wrong_key);
+    let mut unreachable = deployment.command(&["doctor"]);
+    unreachable.env(
+        "CLOAKROOM__DATABASE__URL",
+        "postgres://someone:hush@127.0.0.1:1/none",
+    );
+    let unreachable = outcome(unreachable);
+
+    assert!(!wrong_key.success && !unreachable.success);
+    assert!(
+        wrong_key.stdout.contains("another root key"),
+        "{}",
+        wrong_key.stdout
+    );
+    assert!(
+        unreachable.stdout.contains("cannot be reached"),
+        "{}",
+        unreachable.stdout
+    );
+    assert!(
+        !unreachable.stdout.contains("hush"),
+        "{}",
+        unreachable.stdout
+    );
+}
+
+#[test]
+fn invalid_configurations_are_reported_before_startup() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cloakroom.toml");
+    std::fs::write(
+        &file,
+        "[http]\nlissten = \"127.0.0.1:80\"\nmax_body_bytes = \"many\"\n",
+    )
+    .unwrap();
+
+    let path = file.display().to_string();
+    let checked = outcome(cloakroom(&["--config", &path, "config", "check"]));
+
+    assert!(!checked.success);
+    assert!(
+        checked.stdout.contains("http.lissten"),
+        "{}",
+        checked.stdout
+    );
+    assert!(
+        checked.stdout.contains("http.max_body_bytes"),
+        "{}",
+        checked.stdout
+    );
+}

@@ -1,0 +1,352 @@
+//! SQL statements for authentication, and for verification of row MACs.
+
+use std::time::Duration;
+
+use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::storage::{Db, Error, Params, statements};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::row_mac::{ApplicationRow, AuthenticatedRow as _, KeyRow, SessionRow, TenantRow};
+use super::{ApplicationKind, TenantKind, is_legacy_lookup};
+use crate::keys::ControlKey;
+
+/// A key of an application or of a session.
+pub(crate) enum AnyKey {
+    Key(KeyRow),
+    Session(SessionRow),
+}
+
+impl AnyKey {
+    pub(crate) fn id(&self) -> Uuid {
+        match self {
+            Self::Key(key) => key.id,
+            Self::Session(session) => session.id,
+        }
+    }
+
+    pub(crate) fn is_legacy(&self) -> bool {
+        matches!(self, Self::Key(key) if is_legacy_lookup(&key.lookup))
+    }
+
+    pub(crate) fn secret_mac(&self) -> &[u8] {
+        match self {
+            Self::Key(key) => &key.secret_mac,
+            Self::Session(session) => &session.secret_mac,
+        }
+    }
+
+    pub(crate) fn is_genuine(&self, control: &ControlKey, row_mac: &[u8]) -> bool {
+        match self {
+            Self::Key(key) => key.is_genuine(control, row_mac),
+            Self::Session(session) => session.is_genuine(control, row_mac),
+        }
+    }
+}
+
+/// A key, the rows that determine its holder's access, and the MAC of each row.
+pub(crate) struct Credential {
+    pub key: AnyKey,
+    pub key_mac: Vec<u8>,
+    pub application: ApplicationRow,
+    pub application_mac: Vec<u8>,
+    pub tenant: TenantRow,
+    pub tenant_mac: Vec<u8>,
+    /// Time until the key or the application expires, measured when the database responded.
+    pub expires_in: Option<Duration>,
+}
+
+impl Credential {
+    /// A row that matches no key, so that a failed lookup does the same work as a successful one.
+    pub(crate) fn placeholder() -> Self {
+        let (id, mac) = (Uuid::nil(), vec![0; 32]);
+        let tenant = TenantId {
+            number: 0,
+            uuid: id,
+        };
+        Self {
+            key: AnyKey::Key(KeyRow {
+                lookup: String::new(),
+                tenant_number: 0,
+                application: id,
+                id,
+                secret_mac: mac.clone(),
+                expires_at: None,
+            }),
+            key_mac: mac.clone(),
+            application: ApplicationRow {
+                tenant_number: 0,
+                id,
+                name: String::new(),
+                kind: ApplicationKind::Public,
+                grants: String::new(),
+                expires_at: None,
+            },
+            application_mac: mac.clone(),
+            tenant: TenantRow {
+                id: tenant,
+                name: String::new(),
+                kind: TenantKind::Test,
+                settings: String::new(),
+                quotas: String::new(),
+                deleted_at: None,
+            },
+            tenant_mac: mac,
+            expires_in: None,
+        }
+    }
+}
+
+/// Columns of the key's application and tenant, for both tables of keys.
+macro_rules! holder_columns {
+    ($key:literal) => {
+        concat!(
+            "application.name, application.kind, application.grants, application.expires_at,
+               application.row_mac,
+               tenant.public_id, tenant.name, tenant.kind, tenant.settings, tenant.quotas,
+               tenant.row_mac,
+               extract(epoch from least(",
+            $key,
+            ".expires_at, application.expires_at) - now())
+                   ::double precision"
+        )
+    };
+}
+
+macro_rules! holder_joins {
+    ($key:literal) => {
+        concat!(
+            "
+        join application
+          on application.tenant_id = ",
+            $key,
+            ".tenant_id
+         and application.application_id = ",
+            $key,
+            ".application_id
+        join tenant
+          on tenant.tenant_id = ",
+            $key,
+            ".tenant_id"
+        )
+    };
+}
+
+macro_rules! holder_is_active {
+    () => {
+        "(application.expires_at is null or application.expires_at > now())
+          and tenant.deleted_at is null"
+    };
+}
+
+statements! {
+    LIST_TENANTS: "access::list_tenants" =
+        "select tenant_id, public_id, name, kind, settings, quotas, deleted_at, row_mac
+        from tenant
+        where tenant_id > $1
+        order by tenant_id
+        limit $2";
+    LIST_APPLICATIONS: "access::list_applications" =
+        "select application_id, name, kind, grants, expires_at, row_mac
+        from application
+        where tenant_id = $1
+          and application_id > $2
+        order by application_id
+        limit $3";
+    APPLICATION_EXISTS: "access::application_exists" =
+        "select true
+        from application
+        where tenant_id = $1
+          and application_id = $2
+          and (expires_at is null or expires_at > now())";
+    LIST_KEYS: "access::list_keys" =
+        "select lookup, application_id, key_id, secret_mac, expires_at, row_mac
+        from application_key
+        where tenant_id = $1
+          and (application_id, key_id) > ($2, $3)
+        order by application_id, key_id
+        limit $4";
+    // Not limited to a tenant: the key determines the tenant.
+    FIND_CREDENTIAL: "access::find_credential" = concat!(
+        "select key.lookup, key.tenant_id, key.application_id, key.key_id, key.secret_mac,
+               key.expires_at, key.row_mac, ", holder_columns!("key"), "
+        from application_key key ", holder_joins!("key"), "
+        where key.lookup = any($1::text[])
+          and (key.expires_at is null or key.expires_at > now())
+          and ", holder_is_active!());
+    // The same for sessions.
+    FIND_SESSION: "access::find_session" = concat!(
+        "select session.lookup, session.tenant_id, session.application_id, session.session_id,
+               session.secret_mac, session.expires_at, session.row_mac, ",
+               holder_columns!("session"), ",
+               session.nonce_mac, session.grants
+        from session ", holder_joins!("session"), "
+        where session.lookup = $1
+          and session.expires_at > now()
+          and ", holder_is_active!());
+}
+
+/// Lists tenants after the given number, in order, each with its MAC.
+pub(crate) async fn list_tenants(
+    db: &Db,
+    after: i32,
+    limit: i64,
+) -> Result<Vec<(TenantRow, Vec<u8>)>, Error> {
+    let rows = db.read(&LIST_TENANTS, &[&after, &limit]).await?;
+    let to_tenant = |row: &Row| {
+        let tenant = TenantRow {
+            id: TenantId {
+                number: row.get(0),
+                uuid: row.get(1),
+            },
+            name: row.get(2),
+            kind: TenantKind::from_number(row.get(3))?,
+            settings: row.get(4),
+            quotas: row.get(5),
+            deleted_at: row.get(6),
+        };
+        Some((tenant, row.get(7)))
+    };
+    Ok(rows.iter().filter_map(to_tenant).collect())
+}
+
+/// Lists applications after the given id, in order, each with its MAC.
+pub(crate) async fn list_applications(
+    db: &Db,
+    tenant: TenantId,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<(ApplicationRow, Vec<u8>)>, Error> {
+    let rows = db
+        .read(&LIST_APPLICATIONS, &[&tenant.number, &after, &limit])
+        .await?;
+    Ok(rows
+        .iter()
+        .filter_map(|row| to_application(tenant, row))
+        .collect())
+}
+
+/// Whether a tenant has an application with this id that has not expired.
+pub async fn application_exists(db: &Db, tenant: TenantId, id: &str) -> Result<bool, Error> {
+    let Ok(id) = id.parse::<Uuid>() else {
+        return Ok(false);
+    };
+    let params: Params<'_> = &[&tenant.number, &id];
+    let row = db.read_optional(&APPLICATION_EXISTS, params).await?;
+    Ok(row.is_some())
+}
+
+fn to_application(tenant: TenantId, row: &Row) -> Option<(ApplicationRow, Vec<u8>)> {
+    let application = ApplicationRow {
+        tenant_number: tenant.number,
+        id: row.get(0),
+        name: row.get(1),
+        kind: ApplicationKind::from_number(row.get(2))?,
+        grants: row.get(3),
+        expires_at: row.get(4),
+    };
+    Some((application, row.get(5)))
+}
+
+/// Lists keys after the given application and key, in order, each with its MAC.
+/// Position in the list of all keys of a tenant.
+pub(crate) struct KeyPosition {
+    pub(crate) application: Uuid,
+    pub(crate) key: Uuid,
+}
+
+pub(crate) async fn list_keys(
+    db: &Db,
+    tenant: TenantId,
+    after: KeyPosition,
+    limit: i64,
+) -> Result<Vec<(KeyRow, Vec<u8>)>, Error> {
+    let rows = db
+        .read(
+            &LIST_KEYS,
+            &[&tenant.number, &after.application, &after.key, &limit],
+        )
+        .await?;
+    let to_key = |row: &Row| {
+        let key = KeyRow {
+            lookup: row.get(0),
+            tenant_number: tenant.number,
+            application: row.get(1),
+            id: row.get(2),
+            secret_mac: row.get(3),
+            expires_at: row.get(4),
+        };
+        (key, row.get(5))
+    };
+    Ok(rows.iter().map(to_key).collect())
+}
+
+/// Finds an unexpired key by its possible lookup values.
+pub(crate) async fn find_credential(
+    db: &Db,
+    lookups: &[String],
+) -> Result<Option<Credential>, Error> {
+    let row = db.read_optional(&FIND_CREDENTIAL, &[&lookups]).await?;
+    let key = |row: &Row| {
+        AnyKey::Key(KeyRow {
+            lookup: row.get(0),
+            tenant_number: row.get(1),
+            application: row.get(2),
+            id: row.get(3),
+            secret_mac: row.get(4),
+            expires_at: row.get(5),
+        })
+    };
+    Ok(row.as_ref().and_then(|row| credential(row, key(row))))
+}
+
+/// Finds an unexpired session by the lookup part of its key.
+pub(crate) async fn find_session(db: &Db, lookup: &str) -> Result<Option<Credential>, Error> {
+    let row = db.read_optional(&FIND_SESSION, &[&lookup]).await?;
+    let session = |row: &Row| {
+        AnyKey::Session(SessionRow {
+            lookup: row.get(0),
+            tenant_number: row.get(1),
+            application: row.get(2),
+            id: row.get(3),
+            secret_mac: row.get(4),
+            nonce_mac: row.get(19),
+            grants: row.get(20),
+            expires_at: row.get(5),
+        })
+    };
+    Ok(row.as_ref().and_then(|row| credential(row, session(row))))
+}
+
+fn credential(row: &Row, key: AnyKey) -> Option<Credential> {
+    let tenant_number: i32 = row.get(1);
+    let application_id: Uuid = row.get(2);
+    let expires_in: Option<f64> = row.get(18);
+    Some(Credential {
+        key,
+        key_mac: row.get(6),
+        application: ApplicationRow {
+            tenant_number,
+            id: application_id,
+            name: row.get(7),
+            kind: ApplicationKind::from_number(row.get(8))?,
+            grants: row.get(9),
+            expires_at: row.get(10),
+        },
+        application_mac: row.get(11),
+        tenant: TenantRow {
+            id: TenantId {
+                number: tenant_number,
+                uuid: row.get(12),
+            },
+            name: row.get(13),
+            kind: TenantKind::from_number(row.get(14))?,
+            settings: row.get(15),
+            quotas: row.get(16),
+            deleted_at: None,
+        },
+        tenant_mac: row.get(17),
+        expires_in: expires_in
+            .map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()),
+    })
+}

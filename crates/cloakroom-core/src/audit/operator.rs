@@ -1,0 +1,52 @@
+//! The operator of a CLI command, as named in the audit log.
+
+use cloakroom_platform::card_numbers::contains_card_number;
+
+const NAME_CHARS_MAX: usize = 100;
+
+/// Who runs a command, and where: `ada@vault1`, or `Grace Hopper, ada@vault1` if the operator set a
+/// name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Operator(String);
+
+impl Operator {
+    /// The operating-system user on a host, with the operator's own name if set.
+    pub fn new(name: Option<&str>, user: &str, host: &str) -> Result<Self, &'static str> {
+        let text = match name {
+            Some(name) if !is_name(name) => {
+                return Err("must be 1 to 100 printable characters, and no card number");
+            }
+            Some(name) => format!("{name}, {user}@{host}"),
+            None => format!("{user}@{host}"),
+        };
+        Ok(Self(text))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let length = name.chars().count();
+    (1..=NAME_CHARS_MAX).contains(&length)
+        && !name.chars().any(char::is_control)
+        && !contains_card_number(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_is_named_by_user_and_host() {
+        let shown = |name| Operator::new(name, "ada", "vault1").ok().map(|one| one.0);
+
+        assert_eq!(shown(None).as_deref(), Some("ada@vault1"));
+        let named = shown(Some("Grace Hopper"));
+        assert_eq!(named.as_deref(), Some("Grace Hopper, ada@vault1"));
+        for invalid in ["", "a\nb", "4242424242424242", &"x".repeat(101)] {
+            assert_eq!(shown(Some(invalid)), None, "{invalid:?}");
+        }
+    }
+}

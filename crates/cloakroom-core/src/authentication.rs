@@ -1,0 +1,292 @@
+//! Authenticates API keys against the database, through the cache of principals.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cloakroom_platform::api::{ApiError, ClientAddr};
+use cloakroom_platform::storage::{self, Db};
+use cloakroom_platform::telemetry::TraceId;
+use tokio::time::{sleep_until, timeout};
+
+use crate::access::{
+    self, AnyKey, AuthenticatedRow as _, CacheEntry, Credential, Error, Grants, KEY_MAC_DOMAIN,
+    KeyParts, LegacyKey, Principal, PrincipalKind, TenantQuotas, TenantSettings, secret_mac,
+};
+use crate::caller::Caller;
+use crate::keys::ControlKey;
+use crate::vault::Vault;
+
+/// Time limit for the lookup on the primary when a standby is configured.
+const PRIMARY_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Failed lookups are reported after a multiple of this duration, so that response times do not reveal what the lookup
+/// found or how long it took.
+const REJECTION_STEP: Duration = Duration::from_millis(10);
+
+/// Why a key could not be authenticated.
+#[derive(Clone, Debug)]
+enum LookupError {
+    Unknown,
+    Failed(storage::Error),
+}
+
+impl LookupError {
+    /// Converts to the error for a request that started at `started_at`; delays failed authentications.
+    async fn into_error(self, started_at: Instant) -> Error {
+        match self {
+            Self::Unknown => {
+                let steps = started_at.elapsed().div_duration_f64(REJECTION_STEP).ceil();
+                sleep_until((started_at + REJECTION_STEP.mul_f64(steps.max(1.0))).into()).await;
+                Error::Unauthorized
+            }
+            Self::Failed(error) => error.into(),
+        }
+    }
+}
+
+/// Authenticates an API key. Malformed keys are rejected without a database lookup.
+pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Principal>, Error> {
+    let key = ParsedKey::parse(text).ok_or(Error::Unauthorized)?;
+    let digest = secret_mac(vault.keys.control(), text);
+    let cache = &vault.principals.entries;
+    let generation = vault.principals.generation();
+    if let Some(entry) = cache.get(&digest).await
+        && Instant::now() < entry.until
+        && entry.generation == generation
+    {
+        return Ok(entry.principal);
+    }
+    // Boxed: most requests hit the cache.
+    Box::pin(look_up_cached(vault, key, text, digest, generation)).await
+}
+
+/// Authenticates an API key without the cache. Used for requests that change access: their effect would outlast a key
+/// that was just revoked through another node.
+pub async fn authenticate_uncached(vault: &Vault, text: &str) -> Result<Arc<Principal>, Error> {
+    let key = ParsedKey::parse(text).ok_or(Error::Unauthorized)?;
+    let started_at = Instant::now();
+    match look_up(vault, &vault.db, &key, text).await {
+        Ok(entry) => Ok(entry.principal),
+        Err(error) => Err(error.into_error(started_at).await),
+    }
+}
+
+/// Authenticates an API key for data that belongs to no tenant: falls back to a standby if the primary is unavailable.
+/// A standby may lag behind a key's deletion, so its results are not cached.
+pub async fn authenticate_with_fallback(
+    vault: &Vault,
+    text: &str,
+) -> Result<Arc<Principal>, Error> {
+    let Some(replica) = &vault.replica else {
+        return authenticate(vault, text).await;
+    };
+    match timeout(PRIMARY_TIMEOUT, authenticate(vault, text)).await {
+        Ok(Err(Error::Storage(_))) | Err(_) => {}
+        Ok(result) => return result,
+    }
+    let key = ParsedKey::parse(text).ok_or(Error::Unauthorized)?;
+    let started_at = Instant::now();
+    match look_up(vault, replica, &key, text).await {
+        Ok(entry) => Ok(entry.principal),
+        Err(error) => Err(error.into_error(started_at).await),
+    }
+}
+
+/// Looks up a key that is not in the cache or whose entry is stale.
+async fn look_up_cached(
+    vault: &Vault,
+    key: ParsedKey<'_>,
+    text: &str,
+    digest: [u8; 32],
+    generation: u64,
+) -> Result<Arc<Principal>, Error> {
+    let cache = &vault.principals.entries;
+    let started_at = Instant::now();
+    loop {
+        cache.invalidate(&digest).await;
+        // Concurrent lookups of one key share one statement and its result. A lookup that started before the last
+        // invalidation is awaited and then repeated.
+        match cache
+            .try_get_with(digest, look_up(vault, &vault.db, &key, text))
+            .await
+        {
+            Ok(entry) if entry.generation < generation => {}
+            Ok(entry) => return Ok(entry.principal),
+            Err(error) => return Err(LookupError::clone(&error).into_error(started_at).await),
+        }
+    }
+}
+
+/// A well-formed API key, not yet authenticated.
+enum ParsedKey<'a> {
+    Key(KeyParts<'a>),
+    Legacy(LegacyKey<'a>),
+}
+
+impl<'a> ParsedKey<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let parts = KeyParts::parse(text).map(Self::Key);
+        parts.or_else(|| LegacyKey::parse(text).map(Self::Legacy))
+    }
+
+    async fn find(
+        &self,
+        db: &Db,
+        control: &ControlKey,
+    ) -> Result<Option<Credential>, storage::Error> {
+        match self {
+            Self::Key(parts) if parts.is_session => access::find_session(db, parts.lookup).await,
+            Self::Key(parts) => access::find_credential(db, &[parts.lookup.to_owned()]).await,
+            Self::Legacy(key) => access::find_credential(db, &key.lookups(control)).await,
+        }
+    }
+
+    /// Test keys authenticate for test tenants only, and a key's type must match its application. Legacy keys encode
+    /// neither.
+    fn matches_kinds(&self, credential: &Credential) -> bool {
+        match self {
+            Self::Key(parts) => {
+                parts.tenant_kind == credential.tenant.kind
+                    && parts.application_kind == credential.application.kind
+            }
+            Self::Legacy(_) => true,
+        }
+    }
+}
+
+/// Runs one statement, then computes the same digests whether or not the key exists, and compares in constant time.
+async fn look_up(
+    vault: &Vault,
+    db: &Db,
+    key: &ParsedKey<'_>,
+    text: &str,
+) -> Result<CacheEntry, LookupError> {
+    let (started_at, generation) = (Instant::now(), vault.principals.generation());
+    let control = vault.keys.control();
+    let found = key.find(db, control).await.map_err(LookupError::Failed)?;
+    let is_known = found.is_some();
+    let credential = found.unwrap_or_else(Credential::placeholder);
+
+    let matches = control.verifies(
+        KEY_MAC_DOMAIN,
+        &[text.as_bytes()],
+        credential.key.secret_mac(),
+    );
+    let genuine = is_genuine(control, &credential);
+    if !is_known || !matches || !key.matches_kinds(&credential) {
+        return Err(LookupError::Unknown);
+    }
+    if !genuine {
+        report_altered(&credential);
+        return Err(LookupError::Unknown);
+    }
+    // The cache entry expires no later than the key or the application.
+    let ttl = vault.principals.ttl;
+    let mut until = started_at
+        + credential
+            .expires_in
+            .map_or(ttl, |expires_in| expires_in.min(ttl));
+    let principal = principal(vault, credential).ok_or(LookupError::Unknown)?;
+    // A pending session may be authorized at any moment, through any node.
+    if principal.kind == PrincipalKind::Unauthorized {
+        until = started_at;
+    }
+    Ok(CacheEntry {
+        principal: Arc::new(principal),
+        until,
+        generation,
+    })
+}
+
+/// Verifies all three rows, even if one fails, so that the time is constant.
+fn is_genuine(control: &ControlKey, credential: &Credential) -> bool {
+    let verdicts = [
+        credential.key.is_genuine(control, &credential.key_mac),
+        credential
+            .application
+            .is_genuine(control, &credential.application_mac),
+        credential
+            .tenant
+            .is_genuine(control, &credential.tenant_mac),
+    ];
+    verdicts.into_iter().all(|genuine| genuine)
+}
+
+fn report_altered(credential: &Credential) {
+    metrics::counter!("access_altered_rows_total").increment(1);
+    tracing::error!(
+        error.kind = "altered_row",
+        tenant.id = %credential.tenant.id.uuid,
+        application.id = %credential.application.id,
+        key.id = %credential.key.id(),
+        "a key, its application or its tenant was changed outside the vault; the key is rejected"
+    );
+}
+
+fn principal(vault: &Vault, credential: Credential) -> Option<Principal> {
+    let Credential {
+        key,
+        application,
+        tenant,
+        ..
+    } = credential;
+    let (grants, kind) = match &key {
+        AnyKey::Key(_) => (
+            Grants::parse(&application.grants),
+            PrincipalKind::Application,
+        ),
+        AnyKey::Session(session) => match &session.grants {
+            Some(grants) => (Grants::parse(grants), PrincipalKind::Session),
+            None => (Some(Grants::default()), PrincipalKind::Unauthorized),
+        },
+    };
+    let settings = TenantSettings::parse(&tenant.settings);
+    let quotas = TenantQuotas::parse(&tenant.quotas);
+    let (Some(grants), Some(settings), Some(quotas)) = (grants, settings, quotas) else {
+        tracing::error!(
+            error.kind = "unreadable_grants",
+            application.id = %application.id,
+            "grants, settings or quotas cannot be read by this version; the application's keys are rejected"
+        );
+        return None;
+    };
+    Some(Principal {
+        tenant: tenant.id,
+        tenant_kind: tenant.kind,
+        settings,
+        quotas: quotas.or_default(&vault.config),
+        application: application.id,
+        application_kind: application.kind,
+        key: key.id(),
+        is_legacy: key.is_legacy(),
+        kind,
+        grants,
+    })
+}
+
+/// Builds the caller of a request from its authenticated principal.
+pub fn caller(
+    principal: Arc<Principal>,
+    trace_id: Option<&TraceId>,
+    client: Option<&ClientAddr>,
+) -> Result<Caller, ApiError> {
+    if principal.kind == PrincipalKind::Unauthorized {
+        return Err(ApiError::forbidden("The session is not authorized yet."));
+    }
+    let trace_id = trace_id.map_or_else(|| "".into(), |id| id.0.clone());
+    Ok(Caller::new(
+        principal,
+        trace_id,
+        client.map(|client| client.0),
+    ))
+}
+
+/// Authenticates a key that was not sent as a header, and builds its caller.
+pub async fn authenticate_caller(
+    vault: &Vault,
+    key: &str,
+    trace_id: Option<&TraceId>,
+    client: Option<&ClientAddr>,
+) -> Result<Caller, ApiError> {
+    caller(authenticate(vault, key).await?, trace_id, client)
+}

@@ -1,0 +1,93 @@
+//! Authentication middleware for every route that requires an API key.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use cloakroom_platform::api::{ApiError, ClientAddr};
+use cloakroom_platform::telemetry::{Actor, KeyPrefix, TraceId};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+use crate::access::key_prefix;
+use crate::authentication::{
+    authenticate, authenticate_uncached, authenticate_with_fallback, caller,
+};
+use crate::vault::Vault;
+
+pub const API_KEY: HeaderName = HeaderName::from_static("bt-api-key");
+
+/// Database servers that may look up the API key of a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum KeyLookup {
+    /// The primary only, for every route that reads or writes a tenant's data: a standby may not know yet that a key
+    /// was deleted.
+    Primary,
+    /// A standby while the primary is unavailable, for data that is the same for all tenants.
+    PrimaryOrStandby,
+}
+
+/// Attaches the authenticated caller to the request and runs `next`, or responds with 401, or with 403 for a session
+/// that is not authorized yet.
+///
+/// Attaches the `Actor` to the response, for the log line of the request.
+pub async fn require_key<F>(
+    vault: &Vault,
+    lookup: KeyLookup,
+    mut request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response
+where
+    F: Future<Output = Response>,
+{
+    let extensions = request.extensions();
+    let (trace_id, client) = (extensions.get::<TraceId>(), extensions.get::<ClientAddr>());
+    let key = api_key(request.headers());
+    // The rare cases are boxed, to keep the future of every request small.
+    let principal = match lookup {
+        KeyLookup::Primary if changes_access(&request) => {
+            Box::pin(authenticate_uncached(vault, key)).await
+        }
+        KeyLookup::Primary => authenticate(vault, key).await,
+        KeyLookup::PrimaryOrStandby => Box::pin(authenticate_with_fallback(vault, key)).await,
+    };
+    let caller = match principal
+        .map_err(ApiError::from)
+        .and_then(|principal| caller(principal, trace_id, client))
+    {
+        Ok(caller) => caller,
+        Err(error) => return error.into_response(),
+    };
+    let actor = Actor {
+        tenant: caller.tenant.uuid,
+        application: caller.application,
+        key: caller.key,
+    };
+    request.extensions_mut().insert(Arc::new(caller));
+    let mut response = next(request).await;
+    response.extensions_mut().insert(actor);
+    response
+}
+
+/// The request's API key; empty, and therefore invalid, unless exactly one is sent. Of two keys, a proxy may have
+/// checked the other one.
+fn api_key(headers: &HeaderMap) -> &str {
+    let mut keys = headers.get_all(API_KEY).iter();
+    match (keys.next(), keys.next()) {
+        (Some(key), None) => key.to_str().unwrap_or_default(),
+        _ => "",
+    }
+}
+
+/// Whether a request creates or changes keys, grants or tenants. Its key is looked up without the cache, because the
+/// change would outlast a key that was just deleted through another node.
+fn changes_access(request: &Request) -> bool {
+    const PATHS: [&str; 3] = ["/applications", "/sessions/authorize", "/tenants"];
+    let path = request.uri().path();
+    request.method() != Method::GET && PATHS.iter().any(|prefix| path.starts_with(prefix))
+}
+
+/// The prefix of an API key, which may be logged: it identifies the key and contains no secret.
+pub fn request_key_prefix(key: &HeaderValue) -> Option<KeyPrefix> {
+    let prefix = key_prefix(key.to_str().ok()?)?;
+    Some(KeyPrefix(prefix.into()))
+}

@@ -1,0 +1,311 @@
+//! Middleware that executes a request with an idempotency key once, and replays the stored response
+//! to retries.
+
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use cloakroom_crypto::random_bytes;
+use cloakroom_platform::api::{Answer, ApiError, Received};
+use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::ErrorCode;
+use futures_util::FutureExt as _;
+use http::header::LOCATION;
+use http_body_util::BodyExt as _;
+use tracing::Instrument as _;
+
+use crate::caller::Caller;
+use crate::idempotency::lease::{self, Lease};
+use crate::idempotency::request_key::{
+    GrantsDigest, RequestKey, grants_digest, idempotency_key, is_single_use, request_mac, scope_of,
+};
+use crate::idempotency::{self, SealedResponse};
+use crate::vault::Vault;
+
+/// Requests with a key, by kind of response.
+const RESPONSES_METRIC: &str = "idempotency_answers_total";
+
+/// Runs a request with a key to completion even if the client disconnects: its retry then gets the
+/// response instead of a conflict. The same holds for operations that can be requested only once,
+/// such as the authentication of a cardholder. Wraps all middleware that acquires and releases
+/// resources for a request.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the request outlives the connection on purpose; its deadlines end it"
+)]
+pub async fn run_to_completion<F>(request: Request, next: impl FnOnce(Request) -> F) -> Response
+where
+    F: Future<Output = Response> + Send + 'static,
+{
+    let (method, path) = (request.method(), request.uri().path());
+    let key = idempotency_key(method, path, request.headers());
+    if !matches!(key, Ok(Some(_))) && !is_single_use(path) {
+        return next(request).await;
+    }
+    match tokio::spawn(next(request).in_current_span()).await {
+        Ok(response) => response,
+        Err(failed) => match failed.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => ApiError::internal("request_cancelled").into_response(),
+        },
+    }
+}
+
+/// Executes a request with a key once, and replays its response to retries for a day.
+pub async fn execute_once<F>(
+    vault: &Vault,
+    request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response
+where
+    F: Future<Output = Response>,
+{
+    let keyed = match keyed_request(vault, &request) {
+        Ok(Some(keyed)) => keyed,
+        Ok(None) => return next(request).await,
+        Err(error) => return error.into_response(),
+    };
+    // Boxed, because most requests have no idempotency key.
+    let response = async {
+        match acquire(vault, keyed).await {
+            Ok(AcquireResult::Lease(caller, lease)) => {
+                execute(vault, caller, &lease, request, next).await
+            }
+            Ok(AcquireResult::Response(response)) => response.into_response(),
+            Err(error) => error.into_response(),
+        }
+    };
+    Box::pin(response).await
+}
+
+/// A request with a key.
+struct KeyedRequest {
+    caller: Arc<Caller>,
+    key: RequestKey,
+    request_mac: [u8; 32],
+    grants: GrantsDigest,
+}
+
+/// The request's key, if it has one. A handler that needs a body that did not arrive fails, and the
+/// lease is released.
+fn keyed_request(vault: &Vault, request: &Request) -> Result<Option<KeyedRequest>, ApiError> {
+    let extensions = request.extensions();
+    let Some(caller) = extensions.get::<Arc<Caller>>() else {
+        return Ok(None);
+    };
+    let (method, path) = (request.method(), request.uri().path());
+    let Some(key) = idempotency_key(method, path, request.headers())? else {
+        return Ok(None);
+    };
+    let received = extensions.get::<Arc<Received>>();
+    let body = received.and_then(|received| received.bytes());
+    let control = vault.keys.control();
+    let key = RequestKey {
+        tenant: caller.tenant,
+        scope: scope_of(control, caller, method, path, key),
+    };
+    Ok(Some(KeyedRequest {
+        caller: caller.clone(),
+        key,
+        grants: grants_digest(control, caller),
+        request_mac: request_mac(control, &key.scope, body.unwrap_or_default()),
+    }))
+}
+
+enum AcquireResult {
+    Lease(Arc<Caller>, Arc<Lease>),
+    Response(Answer),
+}
+
+/// Acquires the lease in one round trip, or determines why it cannot.
+async fn acquire(vault: &Vault, keyed: KeyedRequest) -> Result<AcquireResult, ApiError> {
+    let key = keyed.key;
+    let fence = i64::from_be_bytes(random_bytes());
+    let seconds = vault.config.idempotency.lease.as_secs_f64();
+    let keys = vault.keys.of(key.tenant).await?;
+    let (is_ours, stored) = match idempotency::acquire(&vault.db, &key, fence, seconds).await {
+        Ok(acquired) => acquired,
+        Err(error) => return Err(release_after_failure(vault, &key, fence, error).await),
+    };
+    if let Some(stored) = stored {
+        compare(vault, &keyed, &stored)?;
+        let response = replay(vault, &keyed.caller, &key, &keyed.grants, &stored).await?;
+        return Ok(AcquireResult::Response(response));
+    }
+    if !is_ours {
+        return Err(still_running());
+    }
+    metrics::counter!(RESPONSES_METRIC, "kind" => "first").increment(1);
+    let lease = Arc::new(Lease {
+        key,
+        fence,
+        request_mac: keyed.request_mac,
+        grants: keyed.grants,
+        keys,
+        ended: AtomicBool::new(false),
+    });
+    let caller = keyed.caller.with_lease(lease.clone());
+    Ok(AcquireResult::Lease(Arc::new(caller), lease))
+}
+
+/// The interface requires the first response, even if the body differs now. This is logged, and
+/// rejected if the operator has configured so.
+///
+/// A public key is known to everyone, so a guessed idempotency key would return another client's
+/// response: with a public key, a different body is always rejected.
+fn compare(vault: &Vault, keyed: &KeyedRequest, stored: &SealedResponse) -> Result<(), ApiError> {
+    if stored.request_mac == keyed.request_mac {
+        return Ok(());
+    }
+    metrics::counter!(RESPONSES_METRIC, "kind" => "mismatch").increment(1);
+    tracing::warn!(
+        error.kind = "idempotency_mismatch",
+        tenant.id = %keyed.caller.tenant.uuid,
+        application.id = %keyed.caller.application,
+        key.id = %keyed.caller.key,
+        "an idempotency key was reused with a different body"
+    );
+    match vault.config.idempotency.refuse_other_bodies || keyed.caller.is_public_key() {
+        true => Err(ApiError::unprocessable(
+            "This idempotency key was already used with a different request body.",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Releases a lease that may have been acquired: nothing was started under it.
+async fn release_after_failure(
+    vault: &Vault,
+    key: &RequestKey,
+    fence: i64,
+    error: storage::Error,
+) -> ApiError {
+    if error.is_certain() {
+        return error.into();
+    }
+    match idempotency::release(&vault.db, key, fence).await {
+        Ok((_, None)) => not_done(),
+        Ok((_, Some(_))) | Err(_) => ApiError::outcome_unknown_but_safe(),
+    }
+}
+
+/// Replays a stored response to a caller with the same permissions, after recording the read in the
+/// audit log.
+async fn replay(
+    vault: &Vault,
+    caller: &Caller,
+    key: &RequestKey,
+    grants: &GrantsDigest,
+    stored: &SealedResponse,
+) -> Result<Answer, ApiError> {
+    let opened = lease::open(&vault.keys, key, stored).await?;
+    if opened.grants != *grants {
+        metrics::counter!(RESPONSES_METRIC, "kind" => "grants_changed").increment(1);
+        return Err(ApiError::conflict(
+            "The request with this idempotency key was processed when the key had other permissions. \
+             Its response is not repeated; read the resource instead.",
+        ));
+    }
+    vault.audit.record_replay(caller, &opened.record).await?;
+    metrics::counter!(RESPONSES_METRIC, "kind" => "replayed").increment(1);
+    Ok(opened.response)
+}
+
+fn still_running() -> ApiError {
+    metrics::counter!(RESPONSES_METRIC, "kind" => "conflict").increment(1);
+    ApiError::conflict("The first request with this idempotency key is still being processed.")
+        .retry_after(1)
+}
+
+async fn execute<F>(
+    vault: &Vault,
+    caller: Arc<Caller>,
+    lease: &Lease,
+    mut request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response
+where
+    F: Future<Output = Response>,
+{
+    request.extensions_mut().insert(caller.clone());
+    match AssertUnwindSafe(next(request)).catch_unwind().await {
+        Ok(response) => finish(vault, &caller, lease, response).await,
+        Err(panic) => {
+            // A retry gets an error if the release fails.
+            let _ = idempotency::release(&vault.db, &lease.key, lease.fence).await;
+            resume_unwind(panic)
+        }
+    }
+}
+
+/// Stores the response as the only one for this key, or releases the key.
+async fn finish(vault: &Vault, caller: &Caller, lease: &Lease, response: Response) -> Response {
+    if !response.status().is_success() {
+        return release(vault, caller, lease, response).await;
+    }
+    if lease.is_ended() {
+        return response;
+    }
+    match store_response(vault, lease, response).await {
+        Ok(response) => response,
+        // Nothing was changed, so a retry may execute the request again.
+        Err(error) => release(vault, caller, lease, error.into_response()).await,
+    }
+}
+
+/// Stores the response to a request that changed nothing.
+async fn store_response(
+    vault: &Vault,
+    lease: &Lease,
+    response: Response,
+) -> Result<Response, ApiError> {
+    metrics::counter!("idempotency_kept_alone_total").increment(1);
+    let (head, body) = response.into_parts();
+    let body = body.collect().await;
+    let body = body
+        .map_err(|_| ApiError::internal("answer_lost"))?
+        .to_bytes();
+    let location = head.headers.get(LOCATION);
+    let location = location.and_then(|location| location.to_str().ok().map(str::to_owned));
+    let stored = Answer::new(head.status, location, body.to_vec());
+    let response = Response::from_parts(head, body.into());
+    let row = lease.row(&stored, &[], None);
+    let row = row.map_err(|_| ApiError::internal("answer_not_kept"))?;
+    idempotency::store_response(&vault.db, &[row]).await?;
+    Ok(response)
+}
+
+/// Releases the lease after a failure. A write that is still in flight under the lease either has
+/// committed, and then its response is stored, or can no longer commit.
+async fn release(vault: &Vault, caller: &Caller, lease: &Lease, response: Response) -> Response {
+    let released = match idempotency::release(&vault.db, &lease.key, lease.fence).await {
+        // The lease ended earlier, perhaps only just now.
+        Ok((false, None)) => idempotency::find_response(&vault.db, &lease.key)
+            .await
+            .map(|found| (false, found)),
+        released => released,
+    };
+    let is_unknown = response.extensions().get::<ErrorCode>() == Some(&ErrorCode::OUTCOME_UNKNOWN);
+    match released {
+        Ok((_, Some(stored))) => {
+            match replay(vault, caller, &lease.key, &lease.grants, &stored).await {
+                Ok(response) => response.into_response(),
+                Err(error) => error.into_response(),
+            }
+        }
+        Ok((true, None)) if is_unknown => not_done().into_response(),
+        Ok((true, None)) => response,
+        Ok((false, None)) => still_running().into_response(),
+        Err(_) if is_unknown => ApiError::outcome_unknown_but_safe().into_response(),
+        Err(_) => response,
+    }
+}
+
+fn not_done() -> ApiError {
+    ApiError::unavailable(
+        "database_unavailable",
+        "The database did not respond in time. Nothing was changed; retry the request.",
+    )
+}

@@ -1,0 +1,40 @@
+//! HTTP responses for key errors.
+
+use cloakroom_platform::api::ApiError;
+
+use super::Error;
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Storage(error) => error.into(),
+            Error::ProviderUnavailable => Self::unavailable(
+                "key_provider_unavailable",
+                "The key provider did not respond in time.",
+            ),
+            Error::Integrity => {
+                metrics::counter!("integrity_errors_total").increment(1);
+                tracing::error!(
+                    error.kind = "integrity_error",
+                    "a sealed value does not open"
+                );
+                Self::internal("integrity_error")
+            }
+            Error::WrongKey(_) => key_failure("wrong_key"),
+            Error::Missing(_) => key_failure("missing_key"),
+            Error::RootKey(_)
+            | Error::WrongEnvironment { .. }
+            | Error::NotInitialized
+            | Error::SystemKeysLost
+            | Error::Seal => key_failure("key_error"),
+        }
+    }
+}
+
+fn key_failure(code: &'static str) -> ApiError {
+    tracing::error!(
+        error.kind = code,
+        "a key is not usable; run `cloakroom doctor` for details"
+    );
+    ApiError::internal(code)
+}

@@ -1,0 +1,25 @@
+//! Destroys a tenant's keys (crypto-shredding): everything sealed under them becomes unreadable.
+
+use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::storage::{self, Transaction};
+
+use super::{Keyring, store};
+
+/// Overwrites every key of a tenant, in the transaction that deletes the tenant.
+///
+/// Other nodes evict the keys from their caches when they expire. Until then no request can use them: the tenant's API
+/// keys are rejected.
+pub async fn destroy_tenant_keys(
+    transaction: &Transaction,
+    tenant: TenantId,
+) -> Result<(), storage::Error> {
+    store::destroy_tenant_keys(transaction, tenant).await
+}
+
+impl Keyring {
+    /// Evicts a tenant's keys from the caches of this node.
+    pub async fn evict(&self, tenant: TenantId) {
+        self.fresh.invalidate(&tenant.number).await;
+        self.fallback.invalidate(&tenant.number).await;
+    }
+}

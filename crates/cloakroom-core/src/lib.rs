@@ -1,0 +1,42 @@
+//! What every area of the service shares.
+//!
+//! Reading order, from the bottom: [`keys`] encrypts and signs, [`access`] holds principals and grants, [`idempotency`]
+//! stored responses, [`deprecations`] the table of deprecated features. [`caller`] is one request of a principal.
+//! [`audit`] records changes and reads. [`vault`] is the context of every operation. Above it are [`authentication`],
+//! [`rate_limits`] and [`velocity`]; [`gates`] is the middleware in front of the handlers.
+
+pub mod gates;
+
+pub mod authentication;
+pub mod rate_limits;
+pub mod velocity;
+
+pub mod vault;
+
+pub mod audit;
+pub mod caller;
+
+pub mod access;
+pub mod deprecations;
+pub mod idempotency;
+
+pub mod keys;
+
+pub use caller::Caller;
+use cloakroom_platform::storage::Statement;
+pub use vault::Vault;
+
+/// All SQL statements of this crate, for the tests that check them against the schema.
+pub fn statements() -> impl Iterator<Item = Statement> {
+    [
+        keys::STATEMENTS,
+        audit::STATEMENTS,
+        access::STATEMENTS,
+        idempotency::STATEMENTS,
+        rate_limits::STATEMENTS,
+        deprecations::STATEMENTS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+}

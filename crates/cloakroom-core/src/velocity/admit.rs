@@ -1,0 +1,64 @@
+//! Admits numbers up to the velocity limit.
+
+use std::time::Duration;
+
+use cloakroom_platform::clock::Uptime;
+
+use super::digests::{NumberDigests, client_group};
+use super::number::CandidateNumber;
+use super::reject::reject;
+use super::store::VelocityCheck;
+use super::{Error, Velocity};
+use crate::caller::Caller;
+
+/// How long a number counts after it was last seen.
+pub(super) const WINDOW: Duration = Duration::from_secs(60 * 60);
+
+/// Counts the numbers of a request, all of them or none; rejects the request if one exceeds the
+/// limit.
+///
+/// Runs before any lookup by these numbers, so that a rejection reveals nothing about stored data.
+/// A number that was counted already is admitted until a number of its group is rejected.
+pub async fn admit(
+    velocity: &Velocity,
+    caller: &Caller,
+    numbers: &[CandidateNumber],
+) -> Result<(), Error> {
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    let keys = velocity.vault.keys.of(caller.tenant).await?;
+    let check = VelocityCheck {
+        numbers: numbers
+            .iter()
+            .map(|number| NumberDigests::of(&keys, caller, number))
+            .collect(),
+        limit: caller.quotas.card_velocity_limit,
+        client: client_group(&keys, caller),
+    };
+    let shared = match &velocity.shared {
+        Some(shared) => shared
+            .process(check.clone())
+            .await
+            .ok()
+            .and_then(Result::ok),
+        None => None,
+    };
+    let now = Uptime::now();
+    let wait = match shared {
+        Some(None) => {
+            velocity.memory().insert(&check.numbers, now);
+            None
+        }
+        Some(wait) => wait,
+        None => {
+            let mut memory = velocity.memory();
+            let blocked = check.client.and_then(|it| memory.block_remaining(&it, now));
+            blocked.or_else(|| memory.admit(&check.numbers, check.limit, now))
+        }
+    };
+    match wait {
+        None => Ok(()),
+        Some(retry_after) => Err(reject(velocity, caller, "numbers", retry_after).await),
+    }
+}

@@ -1,0 +1,55 @@
+//! Counts invalid card numbers: people mistype a few, scripts that generate numbers fail often.
+
+use std::time::Duration;
+
+use cloakroom_platform::api::FieldError;
+use cloakroom_platform::clock::Uptime;
+
+use super::digests::client_group;
+use super::reject::reject;
+use super::{Error, Velocity, store};
+use crate::caller::Caller;
+
+/// Invalid numbers that are tolerated.
+pub(super) const TOLERATED: usize = 10;
+/// How long each of them counts.
+pub(super) const WINDOW: Duration = Duration::from_secs(10 * 60);
+/// How long a key with more of them may send no card number from that address.
+pub(super) const BLOCK: Duration = Duration::from_secs(10 * 60);
+
+/// Counts the invalid card numbers of a request with a public key; rejects the request with a
+/// velocity error if there were too many. Servers are not counted, and neither are other validation
+/// errors.
+pub async fn count_invalid_numbers(
+    velocity: &Velocity,
+    caller: &Caller,
+    broken: &[FieldError],
+) -> Result<(), Error> {
+    let count = broken.iter().filter(|rule| rule.is_card_number).count();
+    if count == 0 {
+        return Ok(());
+    }
+    let keys = velocity.vault.keys.of(caller.tenant).await?;
+    let Some(client) = client_group(&keys, caller) else {
+        return Ok(());
+    };
+    // One more than is tolerated has the same effect as a thousand.
+    let count = count.min(TOLERATED + 1);
+    let shared = match &velocity.vault.redis {
+        Some(redis) => {
+            let environment = velocity.vault.keys.environment();
+            store::count_invalid(redis, environment, client, count)
+                .await
+                .ok()
+        }
+        None => None,
+    };
+    // Counted in memory as well, in case Redis becomes unavailable.
+    let own = velocity
+        .memory()
+        .count_invalid(client, count, Uptime::now());
+    match shared.unwrap_or(own) {
+        None => Ok(()),
+        Some(retry_after) => Err(reject(velocity, caller, "mistakes", retry_after).await),
+    }
+}

@@ -1,0 +1,35 @@
+//! Records a rejection in metrics, logs and audit log, without a digit of the number.
+
+use std::time::Duration;
+
+use super::{Error, Velocity};
+use crate::access::PrincipalKind;
+use crate::audit::{EntityKind, Entry, Operation};
+use crate::caller::Caller;
+
+/// Reports that a key exceeded the velocity limit and returns the error. `what` is `numbers` for
+/// too many distinct numbers and `mistakes` for too many invalid ones.
+pub(super) async fn reject(
+    velocity: &Velocity,
+    caller: &Caller,
+    what: &'static str,
+    retry_after: Duration,
+) -> Error {
+    metrics::counter!("velocity_refused_total", "what" => what).increment(1);
+    tracing::warn!(
+        error.kind = "velocity_exceeded",
+        tenant.id = %caller.tenant.uuid,
+        application.id = %caller.application,
+        key.id = %caller.key,
+        "a key tries too many card numbers; its requests are rejected for a while"
+    );
+    let entity = match caller.kind {
+        PrincipalKind::Application => EntityKind::ApplicationKey,
+        PrincipalKind::Session | PrincipalKind::Unauthorized => EntityKind::Session,
+    };
+    let entry = Entry::new(caller, Operation::Reject, entity, caller.key);
+    match velocity.vault.audit.enqueue(vec![entry]).await {
+        Ok(()) => Error::Exceeded { retry_after },
+        Err(error) => error.into(),
+    }
+}

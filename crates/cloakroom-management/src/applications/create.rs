@@ -1,0 +1,82 @@
+//! Creates applications.
+
+use std::iter;
+
+use cloakroom_core::access::{ApplicationRow, AuthenticatedRow as _, Permission};
+use cloakroom_core::audit::{self, EntityKind, Operation};
+use cloakroom_core::idempotency::ResponseTemplate;
+use cloakroom_core::vault::Vault;
+use cloakroom_platform::ids;
+use cloakroom_platform::storage::Transaction;
+
+use super::application::{
+    Application, ApplicationKey, NewApplication, ValidatedApplication, expired,
+};
+use super::key::{self, CreatedKey};
+use super::{Error, Requester, commit, store};
+
+/// A new application, and its key if one was requested.
+pub struct CreatedApplication {
+    pub application: Application,
+    pub key: Option<CreatedKey>,
+}
+
+/// Creates an application whose grants suit its type, together with its first key.
+pub async fn create(
+    vault: &Vault,
+    requester: Requester<'_>,
+    new: NewApplication,
+    template: &ResponseTemplate<'_, CreatedApplication>,
+) -> Result<CreatedApplication, Error> {
+    requester.require(Permission::ApplicationCreate)?;
+    let new = new.validate()?;
+    requester.require_grantable(&vault.config.tenants, new.kind, &new.grants)?;
+    let transaction = audit::begin(&vault.audit).await?;
+    let created = insert(vault, &transaction, requester, new).await;
+    let entries = |created: &CreatedApplication| {
+        let key = created.key.as_ref();
+        let application = (EntityKind::Application, created.application.id);
+        let entities = key.map(|key| (EntityKind::ApplicationKey, key.id));
+        let entities = iter::once(application).chain(entities);
+        entities
+            .map(|(entity, id)| requester.entry(Operation::Create, entity, id))
+            .collect()
+    };
+    commit(transaction, created, entries, template).await
+}
+
+async fn insert(
+    vault: &Vault,
+    transaction: &Transaction,
+    requester: Requester<'_>,
+    new: ValidatedApplication,
+) -> Result<CreatedApplication, Error> {
+    let row = ApplicationRow {
+        tenant_number: requester.tenant().number,
+        id: ids::new_uuid(),
+        name: new.name,
+        kind: new.kind,
+        grants: new.grants.to_text(),
+        expires_at: new.expires_at,
+    };
+    let row_mac = row.row_mac(vault.keys.control());
+    let created_at = store::insert(transaction, &row, requester.id(), &row_mac).await?;
+    let created_at = created_at.ok_or_else(|| Error::Invalid(expired()))?;
+    let key = match new.create_key {
+        true => Some(key::insert(vault, transaction, requester, &row).await?),
+        false => None,
+    };
+    let application = Application {
+        id: row.id,
+        name: row.name,
+        kind: row.kind,
+        grants: new.grants,
+        keys: key.iter().map(ApplicationKey::from).collect(),
+        created_by: requester.id(),
+        created_at,
+        modified_by: None,
+        modified_at: None,
+        expires_at: row.expires_at,
+    };
+    Ok(CreatedApplication { application, key })
+}

@@ -1,0 +1,46 @@
+//! Deletes an application with its keys.
+
+use cloakroom_core::access::Permission;
+use cloakroom_core::audit::{self, EntityKind, Operation};
+use cloakroom_core::idempotency::ResponseTemplate;
+use cloakroom_core::vault::Vault;
+use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::storage::Transaction;
+use uuid::Uuid;
+
+use super::find::uuid;
+use super::{Error, Requester, commit_and_invalidate, store};
+
+/// Deletes an application and its keys in one transaction. Tokens that it created remain.
+///
+/// The row MAC is not verified first: revoking access is safe even if the row was tampered with.
+pub async fn delete(vault: &Vault, requester: Requester<'_>, id: &str) -> Result<(), Error> {
+    requester.require(Permission::ApplicationDelete)?;
+    let id = uuid(id)?;
+    let transaction = audit::begin(&vault.audit).await?;
+    let deleted = remove(&transaction, requester.tenant(), id).await;
+    let entries = |keys: &Vec<Uuid>| {
+        let keys = keys.iter().map(|key| (EntityKind::ApplicationKey, *key));
+        let entities = keys.chain([(EntityKind::Application, id)]);
+        entities
+            .map(|(entity, id)| requester.entry(Operation::Delete, entity, id))
+            .collect()
+    };
+    let deleted = commit_and_invalidate(
+        vault,
+        transaction,
+        deleted,
+        entries,
+        &ResponseTemplate::none(),
+    )
+    .await;
+    deleted.map(drop)
+}
+
+/// Keys are deleted after the application. Creating a key locks the application, so no key can be added in between.
+async fn remove(transaction: &Transaction, tenant: TenantId, id: Uuid) -> Result<Vec<Uuid>, Error> {
+    if !store::delete(transaction, tenant, id).await? {
+        return Err(Error::NotFound("application"));
+    }
+    Ok(store::delete_keys(transaction, tenant, id).await?)
+}

@@ -1,0 +1,275 @@
+//! Creates, imports, lists and deletes keys of an application.
+
+use cloakroom_core::access::{
+    ApiKey, ApplicationRow, AuthenticatedRow as _, Grants, KeyParts, KeyRow, LegacyKey, Permission,
+    Tenant, secret_mac,
+};
+use cloakroom_core::audit::{self, EntityKind, Operation};
+use cloakroom_core::idempotency::ResponseTemplate;
+use cloakroom_core::vault::Vault;
+use cloakroom_crypto::Sensitive;
+use cloakroom_platform::api::FieldError;
+use cloakroom_platform::ids::{self, TenantId};
+use cloakroom_platform::storage::Transaction;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::application::{ApplicationKey, verified_row};
+use super::find::uuid;
+use super::store::StoredApplication;
+use super::{Error, Filter, Requester, commit, commit_and_invalidate, store};
+
+/// Enough to rotate a key without downtime, and few enough to keep track of.
+const KEYS_MAX: i64 = 3;
+
+/// A new key, with its plaintext, which is shown once.
+pub struct CreatedKey {
+    pub id: Uuid,
+    pub key: ApiKey,
+    pub created_by: Option<Uuid>,
+    pub created_at: Timestamp,
+}
+
+impl From<&CreatedKey> for ApplicationKey {
+    fn from(created: &CreatedKey) -> Self {
+        Self {
+            id: created.id,
+            is_legacy: false,
+            created_by: created.created_by,
+            created_at: created.created_at,
+        }
+    }
+}
+
+/// Creates another key for an application; existing keys remain valid.
+pub async fn create_key(
+    vault: &Vault,
+    requester: Requester<'_>,
+    application: &str,
+    template: &ResponseTemplate<'_, CreatedKey>,
+) -> Result<CreatedKey, Error> {
+    requester.require(Permission::ApplicationCreate)?;
+    let id = uuid(application)?;
+    let transaction = audit::begin(&vault.audit).await?;
+    let created = insert_another(vault, &transaction, requester, id).await;
+    let entries = |created: &CreatedKey| {
+        vec![requester.entry(Operation::Create, EntityKind::ApplicationKey, created.id)]
+    };
+    commit(transaction, created, entries, template).await
+}
+
+/// Imports a key in the legacy format, which clients continue to use.
+pub async fn import_key(
+    vault: &Vault,
+    tenant: &Tenant,
+    application: &str,
+    text: &Sensitive<String>,
+) -> Result<ApplicationKey, Error> {
+    let requester = Requester::from(tenant);
+    let key = LegacyKey::parse(text.expose()).ok_or_else(not_a_legacy_key)?;
+    let control = vault.keys.control();
+    let row = KeyRow {
+        lookup: key.lookups(control).into_iter().next().unwrap_or_default(),
+        tenant_number: tenant.id.number,
+        application: uuid(application)?,
+        id: ids::new_uuid(),
+        secret_mac: secret_mac(control, text.expose()).to_vec(),
+        expires_at: None,
+    };
+    let transaction = audit::begin(&vault.audit).await?;
+    let imported = insert_legacy(vault, &transaction, requester, &row).await;
+    let entries = |imported: &ApplicationKey| {
+        vec![requester.entry(Operation::Create, EntityKind::ApplicationKey, imported.id)]
+    };
+    commit(transaction, imported, entries, &ResponseTemplate::none()).await
+}
+
+fn not_a_legacy_key() -> Error {
+    let rule = "must be of the older format: 20 to 100 letters, digits, underscores and dots, with \
+                neither `_test_` nor `_prod_` in it";
+    Error::Invalid(vec![FieldError::new("key", rule)])
+}
+
+async fn insert_legacy(
+    vault: &Vault,
+    transaction: &Transaction,
+    requester: Requester<'_>,
+    row: &KeyRow,
+) -> Result<ApplicationKey, Error> {
+    lock_for_another(vault, transaction, requester, row.application).await?;
+    let row_mac = row.row_mac(vault.keys.control());
+    let inserted = store::insert_key(transaction, row, requester.id(), &row_mac).await?;
+    let in_use = || Error::Invalid(vec![FieldError::new("key", "is in the vault already")]);
+    Ok(ApplicationKey {
+        id: row.id,
+        is_legacy: true,
+        created_by: requester.id(),
+        created_at: inserted.ok_or_else(in_use)?,
+    })
+}
+
+async fn insert_another(
+    vault: &Vault,
+    transaction: &Transaction,
+    requester: Requester<'_>,
+    application: Uuid,
+) -> Result<CreatedKey, Error> {
+    let row = lock_for_another(vault, transaction, requester, application).await?;
+    let grants = Grants::parse(&row.grants).ok_or(Error::Altered("application"))?;
+    requester.require_grantable(&vault.config.tenants, row.kind, &grants)?;
+    insert(vault, transaction, requester, &row).await
+}
+
+/// Locks an application that has fewer keys than the maximum. It is locked before its keys are counted, so that
+/// concurrent requests cannot exceed the maximum.
+async fn lock_for_another(
+    vault: &Vault,
+    transaction: &Transaction,
+    requester: Requester<'_>,
+    application: Uuid,
+) -> Result<ApplicationRow, Error> {
+    let tenant = requester.tenant();
+    let stored = store::lock(transaction, tenant, application).await?;
+    let stored = stored.ok_or(Error::NotFound("application"))?;
+    let row = verified_row(vault.keys.control(), tenant, &stored)?;
+    if store::count_keys(transaction, tenant, application).await? >= KEYS_MAX {
+        return Err(Error::TooManyKeys(KEYS_MAX));
+    }
+    Ok(row)
+}
+
+/// Creates a key for an application whose row is locked or new.
+pub(super) async fn insert(
+    vault: &Vault,
+    transaction: &Transaction,
+    requester: Requester<'_>,
+    application: &ApplicationRow,
+) -> Result<CreatedKey, Error> {
+    let control = vault.keys.control();
+    let region = vault.config.vault.region.as_str();
+    // Retries until the lookup part is unique; the first one nearly always is.
+    loop {
+        let key = ApiKey::generate(requester.tenant_kind(), region, application.kind);
+        let parts = KeyParts::parse(key.expose()).ok_or(Error::Unauthorized)?;
+        let row = KeyRow {
+            lookup: parts.lookup.to_owned(),
+            tenant_number: application.tenant_number,
+            application: application.id,
+            id: ids::new_uuid(),
+            secret_mac: secret_mac(control, key.expose()).to_vec(),
+            expires_at: None,
+        };
+        let row_mac = row.row_mac(control);
+        let inserted = store::insert_key(transaction, &row, requester.id(), &row_mac).await?;
+        if let Some(created_at) = inserted {
+            return Ok(CreatedKey {
+                id: row.id,
+                key,
+                created_by: requester.id(),
+                created_at,
+            });
+        }
+    }
+}
+
+/// Lists the keys of an application, oldest first, without their secrets.
+///
+/// The type of a key is that of its application, so a filter by another type returns none.
+pub async fn list_keys(
+    vault: &Vault,
+    requester: Requester<'_>,
+    application: &str,
+    filter: &Filter,
+) -> Result<Vec<ApplicationKey>, Error> {
+    requester.require(Permission::ApplicationRead)?;
+    let (control, tenant) = (vault.keys.control(), requester.tenant());
+    let stored = stored(vault, requester, application).await?;
+    let kind = verified_row(control, tenant, &stored)?.kind;
+    let has_kind = filter.kinds.as_ref().is_none_or(|all| all.contains(&kind));
+    let is_wanted = |id: &Uuid| has_kind && filter.ids.as_ref().is_none_or(|all| all.contains(id));
+    let keys = store::list_keys(&vault.db, tenant, &[stored.id]).await?;
+    keys.iter()
+        .filter(|key| is_wanted(&key.id))
+        .map(|key| ApplicationKey::of(control, tenant, key))
+        .collect()
+}
+
+/// Finds one key of an application, without its secret.
+pub async fn find_key(
+    vault: &Vault,
+    requester: Requester<'_>,
+    application: &str,
+    key: &str,
+) -> Result<ApplicationKey, Error> {
+    // A key id that is not a UUID is not found, but a missing application is reported first.
+    let id = key.parse().unwrap_or(Uuid::nil());
+    let only = Filter {
+        ids: Some(vec![id]),
+        kinds: None,
+    };
+    let keys = list_keys(vault, requester, application, &only).await?;
+    let found = keys.into_iter().next();
+    let found = found.ok_or(Error::NotFound("application key"))?;
+    let entry = requester.entry(Operation::Read, EntityKind::ApplicationKey, found.id);
+    vault.audit.enqueue(vec![entry]).await?;
+    Ok(found)
+}
+
+/// Deletes one key of an application; the others remain valid.
+pub async fn delete_key(
+    vault: &Vault,
+    requester: Requester<'_>,
+    application: &str,
+    key: &str,
+) -> Result<(), Error> {
+    requester.require(Permission::ApplicationDelete)?;
+    let application = stored(vault, requester, application).await?.id;
+    let key = key.parse().unwrap_or(Uuid::nil());
+    let transaction = audit::begin(&vault.audit).await?;
+    let deleted = store::delete_key(&transaction, requester.tenant(), application, key).await;
+    let deleted = match deleted {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error::NotFound("application key")),
+        Err(error) => Err(error.into()),
+    };
+    let entries =
+        |_: &()| vec![requester.entry(Operation::Delete, EntityKind::ApplicationKey, key)];
+    commit_and_invalidate(
+        vault,
+        transaction,
+        deleted,
+        entries,
+        &ResponseTemplate::none(),
+    )
+    .await
+}
+
+/// Deletes a key by its id alone, for an operator.
+pub async fn delete_key_by_id(vault: &Vault, tenant: &Tenant, key: &str) -> Result<(), Error> {
+    let id = key.parse().unwrap_or(Uuid::nil());
+    let application = store::application_of_key(&vault.db, tenant.id, id).await?;
+    let application = application.ok_or(Error::NotFound("application key"))?;
+    delete_key(
+        vault,
+        Requester::Operator(tenant),
+        &application.to_string(),
+        key,
+    )
+    .await
+}
+
+/// Whether a tenant has this key.
+pub async fn key_exists(vault: &Vault, tenant: TenantId, key: &str) -> Result<bool, Error> {
+    let id = key.parse().unwrap_or(Uuid::nil());
+    let application = store::application_of_key(&vault.db, tenant, id).await?;
+    Ok(application.is_some())
+}
+
+async fn stored(
+    vault: &Vault,
+    requester: Requester<'_>,
+    id: &str,
+) -> Result<StoredApplication, Error> {
+    let stored = store::find(&vault.db, requester.tenant(), uuid(id)?).await?;
+    stored.ok_or(Error::NotFound("application"))
+}

@@ -1,0 +1,5 @@
+//! The audit log over HTTP.
+
+mod api;
+
+pub use self::api::routes;

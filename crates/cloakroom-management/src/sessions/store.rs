@@ -1,0 +1,117 @@
+//! SQL statements for sessions, except the lookup for authentication.
+
+use cloakroom_core::access::SessionRow;
+use cloakroom_core::audit::{AuditedStatement, audited};
+use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+statements! {
+    INSERT: "sessions::insert" = concat!(
+        "with fresh as (
+            insert into session
+                (lookup, tenant_id, application_id, session_id, secret_mac, nonce_mac, expires_at,
+                 row_mac)
+            values ($1, $2, $3, $4, $5, $6, $7, $8)
+            returning true
+        ), ", audited!("fresh", entries = "$9", responses = "$10"), "
+        select true
+        from fresh");
+    LOCK: "sessions::lock" =
+        "select lookup, tenant_id, application_id, session_id, secret_mac, nonce_mac, grants,
+               expires_at, row_mac
+        from session
+        where tenant_id = $1
+          and nonce_mac = $2
+          and expires_at > now()
+        for update";
+    AUTHORIZE: "sessions::authorize" =
+        "update session
+        set grants = $3,
+            expires_at = $4,
+            authorized_by = $5,
+            row_mac = $6
+        where tenant_id = $1
+          and nonce_mac = $2";
+    // The sessions that expired first are deleted first. Concurrent sweeps of several nodes take turns.
+    SWEEP: "sessions::sweep" =
+        "with due as (
+            select lookup
+            from session
+            where expires_at <= now()
+            order by expires_at
+            limit $1
+            for update skip locked
+        )
+        delete from session
+        using due
+        where session.lookup = due.lookup
+        returning true";
+}
+
+pub(super) async fn insert(
+    change: AuditedStatement<'_>,
+    row: &SessionRow,
+    row_mac: &[u8],
+) -> Result<(), Error> {
+    let params: Params<'_> = &[
+        &row.lookup,
+        &row.tenant_number,
+        &row.application,
+        &row.id,
+        &row.secret_mac,
+        &row.nonce_mac,
+        &row.expires_at,
+        &row_mac,
+    ];
+    change.run(&INSERT, params).await?;
+    Ok(())
+}
+
+/// Finds the unexpired session with this nonce and locks it until the end of the transaction.
+pub(super) async fn lock(
+    transaction: &Transaction,
+    tenant: TenantId,
+    nonce_mac: &[u8; 32],
+) -> Result<Option<(SessionRow, Vec<u8>)>, Error> {
+    let nonce_mac = &nonce_mac[..];
+    let rows = transaction
+        .run(&LOCK, &[&tenant.number, &nonce_mac])
+        .await?;
+    let session = |row: &Row| {
+        let session = SessionRow {
+            lookup: row.get(0),
+            tenant_number: row.get(1),
+            application: row.get(2),
+            id: row.get(3),
+            secret_mac: row.get(4),
+            nonce_mac: row.get(5),
+            grants: row.get(6),
+            expires_at: row.get(7),
+        };
+        (session, row.get(8))
+    };
+    Ok(rows.first().map(session))
+}
+
+pub(super) async fn authorize(
+    transaction: &Transaction,
+    row: &SessionRow,
+    by: Uuid,
+    row_mac: &[u8],
+) -> Result<(), Error> {
+    let (tenant, nonce) = (&row.tenant_number, &row.nonce_mac);
+    transaction
+        .run(
+            &AUTHORIZE,
+            &[tenant, nonce, &row.grants, &row.expires_at, &by, &row_mac],
+        )
+        .await?;
+    Ok(())
+}
+
+/// Deletes up to `limit` expired sessions of all tenants.
+pub(super) async fn sweep(db: &Db, limit: i64) -> Result<u64, Error> {
+    Ok(db.write(&SWEEP, &[&limit]).await?.len() as u64)
+}

@@ -1,0 +1,70 @@
+//! Permissions of files that contain secrets.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use super::finding::Finding;
+use super::{Config, Environment};
+
+const READABLE_BY_GROUP: u32 = 0o040;
+const READABLE_BY_ALL: u32 = 0o004;
+
+/// Settings whose value is a secret.
+const SECRETS: [(&str, &str); 3] = [
+    ("database", "url"),
+    ("database", "replica_url"),
+    ("redis", "url"),
+];
+
+pub(super) fn check(config: &Config, path: Option<&Path>) -> Vec<Finding> {
+    let files = [
+        ("database.url_file", config.database.url_file.as_deref()),
+        (
+            "database.replica_url_file",
+            config.database.replica_url_file.as_deref(),
+        ),
+        ("redis.url_file", config.redis.url_file.as_deref()),
+        ("http.tls_key_file", config.http.tls_key_file.as_deref()),
+        (
+            "threeds.results_key_file",
+            config.threeds.results_key_file.as_deref(),
+        ),
+    ];
+    let own = path.filter(|path| contains_secret(path));
+    let files = files.into_iter().chain([("the configuration file", own)]);
+    let is_production = config.vault.environment == Environment::Production;
+    files
+        .filter_map(|(location, path)| check_permissions(location, path?, is_production))
+        .collect()
+}
+
+/// Whether the configuration file itself contains a secret.
+fn contains_secret(path: &Path) -> bool {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let Ok(table) = text.parse::<toml::Table>() else {
+        return false;
+    };
+    let is_set = |(section, key)| {
+        table
+            .get(section)
+            .is_some_and(|section| section.get(key).is_some())
+    };
+    SECRETS.into_iter().any(is_set)
+}
+
+fn check_permissions(location: &str, path: &Path, is_production: bool) -> Option<Finding> {
+    let mode = std::fs::metadata(path).ok()?.permissions().mode();
+    let others = match mode {
+        mode if mode & READABLE_BY_ALL != 0 => "every user of this machine",
+        mode if mode & READABLE_BY_GROUP != 0 => "its group",
+        _ => return None,
+    };
+    let message = format!(
+        "{} holds a secret and can be read by {others}: chmod 0600, or 0400",
+        path.display()
+    );
+    Some(match is_production && mode & READABLE_BY_ALL != 0 {
+        true => Finding::error(location, message),
+        false => Finding::warning(location, message),
+    })
+}

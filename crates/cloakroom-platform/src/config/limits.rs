@@ -1,0 +1,26 @@
+//! Settings of rate limits and concurrency limits.
+
+use std::path::PathBuf;
+
+use super::network::Networks;
+use super::section::section;
+
+section! {
+    /// Rate limits and concurrency limits. docs/operate/limits.md explains both.
+    pub struct Limits in "limits" {
+        /// Whether rate limits are enforced.
+        pub enabled: bool = true,
+        /// TOML file with the table of rate limits, instead of the built-in table.
+        pub file: Option<PathBuf> = None,
+        /// Networks that are exempt from limits by client address, such as the network of your own servers behind one
+        /// address. Limits by API key still apply to them.
+        pub exempt_addresses: Networks = Networks::default(),
+        /// Maximum number of requests that a node processes at a time, for all tenants together and not counting
+        /// batched requests. One tenant gets at most three quarters of it; further requests are queued. If unset,
+        /// `database.max_connections`.
+        pub running_requests: Option<usize> = None,
+        /// The same limit for batched requests, which create or read a single token. It is much higher than the number
+        /// of connections, because one statement processes many of them.
+        pub sharing_requests: usize = 96,
+    }
+}

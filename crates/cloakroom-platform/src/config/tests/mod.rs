@@ -1,0 +1,4 @@
+//! Tests of loading and checking a configuration.
+
+mod check;
+mod load;

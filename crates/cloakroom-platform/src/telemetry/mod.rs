@@ -1,0 +1,141 @@
+//! Telemetry: log, metrics and traces, none of which may contain customer data.
+
+mod fields;
+mod log;
+mod log_writer;
+mod meters;
+mod requests;
+mod traces;
+
+use std::time::Duration;
+
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing::Subscriber;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+use self::log_writer::LogWriter;
+pub use self::requests::{
+    Actor, ClientAddress, ErrorCode, KeyPrefix, Recorder, TraceId, is_refusal, recorded,
+};
+use crate::config::Config;
+
+/// Upper bounds of the duration histogram buckets, in seconds.
+const DURATIONS: [f64; 15] = [
+    0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
+];
+const UPKEEP_PERIOD: Duration = Duration::from_secs(5);
+
+/// Handles for rendering metrics, and for flushing traces and logs at shutdown.
+#[derive(Clone)]
+pub struct Telemetry {
+    metrics: PrometheusHandle,
+    traces: Option<SdkTracerProvider>,
+    log_writer: Option<LogWriter>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("telemetry is already running in this process")]
+    AlreadyStarted,
+    #[error("metrics cannot be collected")]
+    Metrics(#[from] metrics_exporter_prometheus::BuildError),
+    #[error("traces cannot be sent to telemetry.otlp_endpoint")]
+    Traces(#[from] opentelemetry_otlp::ExporterBuildError),
+    #[error("a thread for metrics or the log cannot be started")]
+    Threads(#[from] std::io::Error),
+}
+
+/// Starts the log, metrics and traces of this process. A second call fails.
+pub fn start(config: &Config) -> Result<Telemetry, Error> {
+    let traces = traces::provider(config)?;
+    let log_writer = LogWriter::start(Box::new(std::io::stderr())).map_err(Error::Threads)?;
+    let sink = {
+        let log_writer = log_writer.clone();
+        Box::new(move |level, line: &[u8]| log_writer.write(level, line))
+    };
+    tracing::subscriber::set_global_default(subscriber(config, sink, traces.as_ref()))
+        .map_err(|_| Error::AlreadyStarted)?;
+    std::panic::set_hook(Box::new(log_panic));
+
+    let metrics = recorder()?.install_recorder()?;
+    spawn_upkeep(metrics.clone())?;
+    Ok(Telemetry {
+        metrics,
+        traces,
+        log_writer: Some(log_writer),
+    })
+}
+
+impl Telemetry {
+    /// Telemetry of a program that exports neither traces nor logs and has its own metrics recorder.
+    pub fn from_metrics(metrics: PrometheusHandle) -> Self {
+        Self {
+            metrics,
+            traces: None,
+            log_writer: None,
+        }
+    }
+
+    /// Renders all metrics in the Prometheus text format.
+    pub fn metrics_text(&self) -> String {
+        self.metrics.render()
+    }
+
+    /// Flushes pending traces and log lines. Blocks for a few seconds at most.
+    pub fn shutdown(&self) {
+        if let Some(traces) = &self.traces
+            && traces.shutdown().is_err()
+        {
+            tracing::warn!("the last traces could not be sent");
+        }
+        if let Some(log_writer) = &self.log_writer {
+            log_writer.flush();
+        }
+    }
+}
+
+fn subscriber(
+    config: &Config,
+    sink: log::Sink,
+    traces: Option<&SdkTracerProvider>,
+) -> impl Subscriber + Send + Sync + use<> {
+    let lines = log::Lines::new(config, sink).with_filter(log::filter(config.log.level));
+    tracing_subscriber::registry()
+        .with(traces::layer(traces))
+        .with(lines)
+}
+
+fn recorder() -> Result<PrometheusBuilder, Error> {
+    let durations = Matcher::Suffix("_seconds".to_owned());
+    Ok(PrometheusBuilder::new().set_buckets_for_metric(durations, &DURATIONS)?)
+}
+
+/// Runs the upkeep of histograms in a separate thread, so that samples do not accumulate when metrics are not scraped.
+fn spawn_upkeep(metrics: PrometheusHandle) -> Result<(), Error> {
+    std::thread::Builder::new()
+        .name("metrics".to_owned())
+        .spawn(move || {
+            loop {
+                std::thread::sleep(UPKEEP_PERIOD);
+                metrics.run_upkeep();
+            }
+        })?;
+    Ok(())
+}
+
+/// Logs the location of a panic. The message may contain data, so it is omitted.
+fn log_panic(info: &std::panic::PanicHookInfo<'_>) {
+    metrics::counter!("panics_total").increment(1);
+    match info.location() {
+        Some(at) => {
+            let location = format_args!("{}:{}", at.file(), at.line());
+            tracing::error!(location = %location, "panic");
+        }
+        None => tracing::error!("panic"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

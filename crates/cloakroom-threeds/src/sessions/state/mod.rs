@@ -1,0 +1,229 @@
+//! The states of a session and the transitions between them.
+
+use std::fmt::Write as _;
+
+use crate::requests;
+
+/// Lists every state once: variant, number in the database, name, and meaning.
+macro_rules! states {
+    ($($variant:ident $number:literal $name:literal $meaning:literal;)+) => {
+        /// State of a session.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum State { $($variant = $number),+ }
+
+        impl State {
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning),+ }
+            }
+        }
+    };
+}
+
+states! {
+    Created 1 "created" "The card range of the card was found.";
+    MethodDone 2 "method_done" "The 3DS Method completed.";
+    Authenticating 3 "authenticating" "The AReq was sent to the network.";
+    Challenge 4 "challenge" "The issuer requires a challenge in the browser or app.";
+    Decoupled 5 "decoupled" "The issuer authenticates the cardholder out of band (decoupled authentication).";
+    Final 6 "final" "The outcome is known and final.";
+    Dead 7 "dead" "The outcome at the network is unknown. Create a new session.";
+}
+
+impl State {
+    pub(super) fn from_number(number: i16) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|state| *state as i16 == number)
+    }
+}
+
+/// An event that causes a transition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The hosted page was served.
+    PageServed,
+    /// An app or the hosted page sent its device data.
+    DeviceReported,
+    /// The issuer's page reported that the 3DS Method completed.
+    MethodCompleted,
+    /// The merchant or the hosted page requested authentication.
+    AuthenticationRequested,
+    /// The network rejected the request, which can be retried.
+    Rejected,
+    /// The network rejected the request after the 3DS Method had completed.
+    RejectedAfterMethod,
+    /// The request was sent, but its outcome is unknown.
+    OutcomeLost,
+    /// The ARes has a final status, without a challenge.
+    Frictionless,
+    ChallengeRequired,
+    DecoupledRequired,
+    /// The browser returned from the challenge.
+    BrowserReturned,
+    /// The network sent the result (RReq).
+    ResultReceived,
+    /// The decoupled authentication timed out.
+    DecoupledTimedOut,
+    /// Device data and authentication values were removed after their retention.
+    DetailsRemoved,
+}
+
+use Event::*;
+use State::*;
+
+/// All allowed transitions.
+pub const TRANSITIONS: &[(State, Event, State)] = &[
+    (Created, PageServed, Created),
+    (Created, DeviceReported, Created),
+    (Created, MethodCompleted, MethodDone),
+    (Created, AuthenticationRequested, Authenticating),
+    (MethodDone, PageServed, MethodDone),
+    (MethodDone, DeviceReported, MethodDone),
+    (MethodDone, AuthenticationRequested, Authenticating),
+    (Authenticating, Rejected, Created),
+    (Authenticating, RejectedAfterMethod, MethodDone),
+    (Authenticating, OutcomeLost, Dead),
+    (Authenticating, Frictionless, Final),
+    (Authenticating, ChallengeRequired, Challenge),
+    (Authenticating, DecoupledRequired, Decoupled),
+    (Challenge, BrowserReturned, Challenge),
+    (Challenge, ResultReceived, Final),
+    (Decoupled, ResultReceived, Final),
+    (Decoupled, DecoupledTimedOut, Final),
+    (Final, BrowserReturned, Final),
+    (Created, DetailsRemoved, Created),
+    (MethodDone, DetailsRemoved, MethodDone),
+    (Challenge, DetailsRemoved, Challenge),
+    (Decoupled, DetailsRemoved, Decoupled),
+    (Final, DetailsRemoved, Final),
+    (Dead, DetailsRemoved, Dead),
+];
+
+/// A transition that is not allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the transition is not allowed in state {}", .0.name())]
+pub struct IllegalTransition(pub State);
+
+impl State {
+    /// The state after an event.
+    pub fn after(self, event: Event) -> Result<Self, IllegalTransition> {
+        TRANSITIONS
+            .iter()
+            .find(|(from, when, _)| (*from, *when) == (self, event))
+            .map(|(_, _, to)| *to)
+            .ok_or(IllegalTransition(self))
+    }
+}
+
+const OPENING: &str = "# 3-D Secure sessions
+
+A session authenticates the cardholder of one card with EMV 3-D Secure:
+
+1. `POST /3ds/sessions` creates the session.
+2. `POST /3ds/sessions/{id}/authenticate` sends the authentication request to the issuer.
+3. If `authentication_status` is `challenge` or `decoupled_challenge`, `GET /3ds/sessions/{id}/challenge-result` returns
+   the result once the cardholder has completed it.
+
+See [threeds-browser.md](threeds-browser.md) for the browser flow and [../operate/threeds.md](../operate/threeds.md) for
+connecting card networks.
+
+This page is generated by `cargo xtask generate` from the tables in the code.
+
+## States
+
+The API does not return the state of a session; use `authentication_status`. The diagram shows all transitions. Any
+other transition is rejected. Concurrent transitions of a session are serialized.
+
+";
+
+const RETENTION: &str = "
+## Retention
+
+A session expires at `expiration_date`. A session that is not authenticated expires with its token or token intent, or
+after one hour. A finished session expires after `threeds.session_retention`, 90 days by default. Expired sessions
+return 404.
+
+Authentication values, device data and issuer messages are removed earlier: `threeds.detail_retention`, 24 hours by
+default, after the session was created, authenticated or received its result, whichever is last. The session is then
+returned without them. Deleting a token deletes its sessions.
+";
+
+const ERRORS: &str = "
+## Handle network errors
+
+A failed authentication is not an error: the response is 200 with `authentication_status` `failed` or `rejected`.
+If the card network, the issuer or the 3DS Server cannot process the request, the response is 424 with an `error`
+object:
+
+| `service_status` | meaning | what to do |
+| --- | --- | --- |
+| 400 | the network rejected the request | correct it and authenticate again |
+| 403 | the network does not know the merchant or acquirer | check `mid` and `acquirer_bin` |
+| 404 | no network supports the card, or there is no result yet | use another card, or retry later |
+| 500 | card ranges are not loaded yet, or are invalid | retry |
+| 502, 504 | the outcome of the request is unknown | create a new session |
+
+## Authentication request
+
+The fields of the `authenticate` request body. Missing or invalid fields are reported with 400, by field path, before
+anything is sent to a network.
+
+";
+
+/// The reference page of sessions, in Markdown: states, errors, and the fields of a request.
+pub fn reference() -> String {
+    [
+        OPENING,
+        &diagram(),
+        RETENTION,
+        ERRORS,
+        &requests::document(),
+    ]
+    .concat()
+}
+
+/// The states and transitions as a Mermaid diagram.
+fn diagram() -> String {
+    let mut text = "```mermaid\nstateDiagram-v2\n    [*] --> created\n".to_owned();
+    for (from, event, to) in TRANSITIONS {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "    {} --> {}: {}",
+            from.name(),
+            to.name(),
+            words(*event)
+        );
+    }
+    for state in ["created", "method_done", "final", "dead"] {
+        let _ = writeln!(text, "    {state} --> [*]: expired");
+    }
+    text.push_str("```\n\n");
+    text.push_str("| state | meaning |\n| --- | --- |\n");
+    for state in State::ALL {
+        let _ = writeln!(text, "| {} | {} |", state.name(), state.meaning());
+    }
+    text
+}
+
+/// `MethodCompleted` is "method completed".
+fn words(event: Event) -> String {
+    let mut words = String::new();
+    for letter in format!("{event:?}").chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests;

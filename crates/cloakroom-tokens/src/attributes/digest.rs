@@ -1,0 +1,158 @@
+//! The keyed digests that tokens are looked up by: fingerprints and search terms.
+
+use std::sync::Arc;
+
+use cloakroom_core::keys::TenantKeys;
+use cloakroom_crypto::Fingerprint;
+use cloakroom_expressions::Template;
+use cloakroom_platform::api::FieldError;
+use serde_json::{Map, Value};
+
+use super::{evaluate_to_text, fingerprint_by_type, fingerprint_of, normalize};
+use crate::types::{TokenKind, evaluate_truncated};
+
+/// A search term, truncated to its length in the `term` table.
+pub type Term = [u8; 16];
+
+/// A token's data and the expressions to index it by. The data never contains a security code.
+pub struct DigestInput<'a> {
+    pub kind: TokenKind,
+    pub data: &'a Value,
+    pub metadata: Option<&'a Map<String, Value>>,
+    pub fingerprint: FingerprintSource<'a>,
+    pub search_indexes: &'a [Arc<Template>],
+}
+
+/// The expression that the fingerprint is computed from.
+pub enum FingerprintSource<'a> {
+    /// No fingerprint.
+    Nothing,
+    /// The default of the type. If it yields nothing, the token has no fingerprint.
+    Type,
+    /// The client's expression. If it yields nothing, the request is rejected.
+    Given(&'a Template),
+}
+
+/// The digests of one token.
+#[derive(Default)]
+pub struct Digests {
+    pub fingerprint: Option<Fingerprint>,
+    pub terms: Vec<Term>,
+}
+
+impl DigestInput<'_> {
+    pub fn digest(&self, keys: &TenantKeys) -> Result<Digests, Vec<FieldError>> {
+        let mut broken = Vec::new();
+        let fingerprint = self.fingerprint(keys).unwrap_or_else(|rule| {
+            broken.push(FieldError::new("fingerprint_expression", rule));
+            None
+        });
+        let mut terms: Vec<Term> = fingerprint.iter().map(fingerprint_term).collect();
+        for (index, template) in self.search_indexes.iter().enumerate() {
+            match self.index_text(template) {
+                Ok(text) => terms.push(data_term(keys, &text)),
+                Err(rule) => broken.push(FieldError::new(format!("search_indexes[{index}]"), rule)),
+            }
+        }
+        if let Some(metadata) = self.metadata {
+            terms.extend(metadata_terms(keys, metadata));
+        }
+        terms.sort_unstable();
+        terms.dedup();
+        if !broken.is_empty() {
+            return Err(broken);
+        }
+        Ok(Digests { fingerprint, terms })
+    }
+
+    fn fingerprint(&self, keys: &TenantKeys) -> Result<Option<Fingerprint>, String> {
+        Ok(match self.fingerprint {
+            FingerprintSource::Nothing => None,
+            FingerprintSource::Type => fingerprint_by_type(keys, self.kind, self.data),
+            FingerprintSource::Given(template) => {
+                let metadata = self.metadata.cloned().map_or(Value::Null, Value::Object);
+                let text = fingerprint_text(self.kind, template, self.data, &metadata)?;
+                Some(fingerprint_of(keys, self.kind, &text))
+            }
+        })
+    }
+
+    /// The text of a search index. For card types it contains the full number or none of the digits that truncation
+    /// hides: an index over some of them would let a client recover the number part by part.
+    fn index_text(&self, template: &Template) -> Result<String, String> {
+        let evaluate = |data: &Value| evaluate_to_text(template, &[("data", data)]);
+        Ok(evaluate_truncated(self.kind, self.data, evaluate)?.text)
+    }
+}
+
+/// The text that a client's expression computes the fingerprint from. It must include the full card number: the
+/// fingerprint of a part would disclose that part to anyone who can compare fingerprints.
+pub fn fingerprint_text(
+    kind: TokenKind,
+    template: &Template,
+    data: &Value,
+    metadata: &Value,
+) -> Result<String, String> {
+    let evaluate =
+        |data: &Value| evaluate_to_text(template, &[("data", data), ("metadata", metadata)]);
+    let evaluated = evaluate_truncated(kind, data, evaluate)?;
+    match evaluated.has_number {
+        true => Ok(evaluated.text),
+        false => Err("must include the full card number".to_owned()),
+    }
+}
+
+/// The search term of a fingerprint: its prefix, because it is already a keyed digest.
+pub fn fingerprint_term(fingerprint: &Fingerprint) -> Term {
+    let mut term = [0; 16];
+    term.copy_from_slice(&fingerprint.as_bytes()[..16]);
+    term
+}
+
+/// The term of a search index value.
+///
+/// A search specifies a value and no expression, so all expressions share one domain.
+pub fn data_term(keys: &TenantKeys, value: &str) -> Term {
+    keys.term("data", normalize(value).as_bytes())
+}
+
+/// The case-sensitive term of a metadata entry.
+pub fn metadata_term(keys: &TenantKeys, key: &str, value: &str) -> Term {
+    keys.term("metadata", pair(key, value).as_bytes())
+}
+
+/// The terms of a case-insensitive metadata entry. A token with the entry has exactly one of them.
+pub fn folded_metadata_terms(keys: &TenantKeys, key: &str, value: &str) -> [Term; 2] {
+    let (key, value) = (fold_case(key), fold_case(value));
+    let exact = metadata_term(keys, &key, &value);
+    [exact, folded_term(keys, &key, &value)]
+}
+
+/// One term per entry as given, and one per case-folded entry unless the token has that entry already.
+fn metadata_terms(keys: &TenantKeys, metadata: &Map<String, Value>) -> Vec<Term> {
+    let mut terms = Vec::with_capacity(metadata.len());
+    for (key, value) in metadata {
+        let value = value.as_str().unwrap_or_default();
+        terms.push(metadata_term(keys, key, value));
+        let (key, value) = (fold_case(key), fold_case(value));
+        let is_there = metadata.get(&key).and_then(Value::as_str) == Some(&value);
+        if !is_there {
+            terms.push(folded_term(keys, &key, &value));
+        }
+    }
+    terms
+}
+
+fn folded_term(keys: &TenantKeys, key: &str, value: &str) -> Term {
+    keys.term("folded metadata", pair(key, value).as_bytes())
+}
+
+/// Encodes an entry unambiguously: no two entries have the same encoding.
+fn pair(key: &str, value: &str) -> String {
+    format!("{}:{key}{value}", key.len())
+}
+
+/// Case-folds text, as the v1 list compares it.
+pub fn fold_case(text: &str) -> String {
+    normalize(text).to_lowercase()
+}

@@ -1,0 +1,134 @@
+//! Creates an intent: validate, fingerprint, encrypt, insert.
+
+use cloakroom_core::access::Permission;
+use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::caller::Caller;
+use cloakroom_core::idempotency::ResponseTemplate;
+use cloakroom_core::{keys, velocity};
+use cloakroom_platform::api::FieldError;
+use cloakroom_platform::ids;
+use jiff::Timestamp;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Error, IntentView, TokenIntent, store};
+use crate::attributes::{
+    self as attributes, Details, fingerprint_by_type, numbers_of, ok_or_collect,
+};
+use crate::client_encryption::{RequestData, SentData, resolve_request_data};
+use crate::data_vault::DataVault;
+use crate::security_codes;
+use crate::types::{SecurityCode, TokenKind, ValidatedData, validate_data};
+
+/// An intent to create, not yet validated.
+#[derive(Default)]
+pub struct NewIntent<'a> {
+    pub kind: Option<String>,
+    pub data: Option<&'a RawValue>,
+    /// The data as a JWE that the client encrypted.
+    pub encrypted: Option<String>,
+}
+
+/// Creates an intent that expires after the retention in the tenant's quotas.
+///
+/// Returns once the intent is durable.
+pub async fn create(
+    vault: &DataVault,
+    caller: &Caller,
+    new: NewIntent<'_>,
+    template: &ResponseTemplate<'_, IntentView>,
+) -> Result<IntentView, Error> {
+    caller.require_anywhere(Permission::TokenIntentCreate)?;
+    let (kind, validated) = validate(vault, caller, new).await?;
+    let keys = vault.keys.of(caller.tenant).await?;
+    let value: Value =
+        serde_json::from_slice(validated.data.expose()).map_err(|_| keys::Error::Integrity)?;
+    velocity::admit(&vault.velocity, caller, &numbers_of(kind, &value, None)).await?;
+    let created_at = vault.clock.now().await?;
+    let retention = caller.quotas.token_intent_retention;
+    let intent = TokenIntent {
+        id: ids::new_uuid(),
+        kind,
+        fingerprint: fingerprint_by_type(&keys, kind, &value),
+        created_by: caller.application,
+        created_at,
+        expires_at: created_at.checked_add(retention).unwrap_or(Timestamp::MAX),
+    };
+    let sealed = keys.seal(&intent.record(), validated.data.expose())?;
+    let code = match &validated.security_code {
+        SecurityCode::Given(code) => {
+            // At most as long as the intent itself.
+            let retention = caller.quotas.cvc_retention.min(retention);
+            let (tenant, code) = (caller.tenant, code.expose());
+            Some(
+                security_codes::seal(&vault.security_codes, tenant, &intent.id, code, retention)
+                    .await?,
+            )
+        }
+        SecurityCode::Absent | SecurityCode::Removed => None,
+    };
+    let entry = Entry::new(
+        caller,
+        Operation::Create,
+        EntityKind::TokenIntent,
+        intent.id,
+    );
+    let view = IntentView {
+        details: Details::of(&vault.bins, caller.tenant_kind, kind, &value),
+        intent,
+    };
+    let new = store::SealedIntent {
+        intent: &view.intent,
+        sealed,
+        code,
+    };
+    let change =
+        audit::begin_statement(&vault.audit, &[entry], template.render_pending(&view)?).await?;
+    store::insert(change, caller.tenant, &new).await?;
+    Ok(view)
+}
+
+/// Validates all attributes, so that one response reports all validation errors.
+async fn validate(
+    vault: &DataVault,
+    caller: &Caller,
+    new: NewIntent<'_>,
+) -> Result<(TokenKind, ValidatedData), Error> {
+    let mut broken = Vec::new();
+    let kind = ok_or_collect(kind(new.kind.as_deref()), &mut broken);
+    let sent = SentData {
+        plain: new.data,
+        encrypted: new.encrypted.as_deref(),
+    };
+    // An intent has no container and can be converted into a token in any.
+    let given = resolve_request_data(vault, caller, sent, None).await?;
+    let given = ok_or_collect(given, &mut broken);
+    let validated = match (given.as_ref().map(RequestData::raw), kind) {
+        (Some(None), _) => ok_or_collect(
+            Err(vec![FieldError::new("data", "is required")]),
+            &mut broken,
+        ),
+        (Some(Some(raw)), Some(kind)) => {
+            let validated = attributes::data_size(raw.get().as_bytes())
+                .and_then(|()| validate_data(kind, raw, caller.tenant_kind));
+            ok_or_collect(validated, &mut broken)
+        }
+        (None, _) | (_, None) => None,
+    };
+    let (Some(kind), Some(validated)) = (kind, validated) else {
+        velocity::count_invalid_numbers(&vault.velocity, caller, &broken).await?;
+        return Err(Error::Invalid(broken));
+    };
+    Ok((kind, validated))
+}
+
+/// Parses the type. Network tokens are issued by card networks, so clients cannot create intents for them.
+fn kind(name: Option<&str>) -> Result<TokenKind, Vec<FieldError>> {
+    match attributes::kind(name)? {
+        TokenKind::NetworkToken => {
+            let rule = "must not be network_token for a token intent";
+            Err(vec![FieldError::new("type", rule)])
+        }
+        kind => Ok(kind),
+    }
+}

@@ -1,0 +1,126 @@
+//! SQL statements and Redis commands for security codes.
+
+use std::time::Duration;
+
+use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::storage::{Db, Error, Redis, RedisUnavailable, statements};
+use redis::pipe;
+use uuid::Uuid;
+
+use super::live_keys::KeyId;
+
+/// A code as stored.
+pub(super) struct StoredCode {
+    pub key_id: Vec<u8>,
+    pub sealed: Vec<u8>,
+}
+
+/// A key as published to other nodes.
+pub(super) struct PublishedKey<'a> {
+    pub id: KeyId,
+    pub wrapped: &'a [u8],
+    /// Unix time by Redis's clock.
+    pub expires_at: Duration,
+}
+
+/// A published key, and the time until it expires.
+pub(super) struct FetchedKey {
+    pub wrapped: Vec<u8>,
+    pub left: Duration,
+}
+
+statements! {
+    FIND: "security_codes::find" =
+        "select key_id, sealed
+        from security_code
+        where tenant_id = $1
+          and token_id = $2
+          and expires_at > now()";
+    SWEEP: "security_codes::sweep" =
+        "with expired as (
+            select tenant_id, token_id
+            from security_code
+            where expires_at <= now()
+            order by expires_at
+            limit $1
+            for update skip locked
+        ), removed as (
+            delete from security_code
+            using expired
+            where security_code.tenant_id = expired.tenant_id
+              and security_code.token_id = expired.token_id
+            returning 1
+        )
+        select count(*) from removed";
+}
+
+pub(super) async fn find(
+    db: &Db,
+    tenant: TenantId,
+    token_id: &Uuid,
+) -> Result<Option<StoredCode>, Error> {
+    let row = db.read_optional(&FIND, &[&tenant.number, token_id]).await?;
+    Ok(row.map(|row| StoredCode {
+        key_id: row.get(0),
+        sealed: row.get(1),
+    }))
+}
+
+/// Deletes up to `limit` expired rows, oldest first; skips rows locked by other sweeps.
+pub(super) async fn sweep(db: &Db, limit: i64) -> Result<u64, Error> {
+    let rows = db.write(&SWEEP, &[&limit]).await?;
+    let removed = rows.first().map_or(0, |row| row.get::<_, i64>(0));
+    Ok(removed.unsigned_abs())
+}
+
+/// The Unix time of Redis's clock.
+pub(super) async fn clock(redis: &Redis) -> Result<Duration, RedisUnavailable> {
+    let ((seconds, micros),): ((u64, u64),) = redis.query_in_background(pipe().cmd("TIME")).await?;
+    Ok(Duration::from_secs(seconds) + Duration::from_micros(micros))
+}
+
+/// Publishes each key unless it is already published.
+pub(super) async fn publish(
+    redis: &Redis,
+    environment: &str,
+    keys: &[PublishedKey<'_>],
+) -> Result<(), RedisUnavailable> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let mut commands = pipe();
+    for key in keys {
+        let expires_at_ms =
+            u64::try_from(key.expires_at.as_millis()).map_err(|_| RedisUnavailable)?;
+        commands
+            .cmd("SET")
+            .arg(redis_key(environment, key.id))
+            .arg(key.wrapped)
+            .arg("NX")
+            .arg("PXAT")
+            .arg(expires_at_ms)
+            .ignore();
+    }
+    redis.query_in_background(&commands).await
+}
+
+/// Fetches a key and the time until it expires. A key without an expiry is ignored.
+pub(super) async fn fetch(
+    redis: &Redis,
+    environment: &str,
+    id: KeyId,
+) -> Result<Option<FetchedKey>, RedisUnavailable> {
+    let name = redis_key(environment, id);
+    let mut commands = pipe();
+    commands.cmd("GET").arg(&name).cmd("PTTL").arg(&name);
+    let (wrapped, left_ms): (Option<Vec<u8>>, i64) = redis.query(&commands).await?;
+    let left = u64::try_from(left_ms).ok().map(Duration::from_millis);
+    Ok(wrapped
+        .zip(left)
+        .map(|(wrapped, left)| FetchedKey { wrapped, left }))
+}
+
+fn redis_key(environment: &str, id: KeyId) -> String {
+    let id = hex::encode(id.as_bytes());
+    format!("cloakroom:{environment}:security-code-key:{id}")
+}

@@ -1,0 +1,84 @@
+//! The part of a token that clients control, validated and ready for encryption.
+
+use cloakroom_core::access::Container;
+use cloakroom_core::keys::{self, TenantKeys};
+use cloakroom_core::velocity::CandidateNumber;
+use cloakroom_crypto::Fingerprint;
+use serde_json::Value;
+
+use super::Error;
+use super::attributes::TokenAttributes;
+use super::token::{BoundAttributes, TokenData};
+use crate::attributes::{
+    DigestInput, Digests, FingerprintSource, TokenId, fingerprint_text, numbers_of,
+};
+use crate::types::TokenKind;
+
+/// A token without its id, audit fields and security code.
+pub(super) struct Content {
+    pub kind: TokenKind,
+    pub data: TokenData,
+    pub container: Container,
+    pub attributes: TokenAttributes,
+}
+
+impl Content {
+    pub(super) fn data_value(&self) -> Result<Value, keys::Error> {
+        // Data is validated before it is encrypted, so anything but JSON is an integrity failure.
+        serde_json::from_slice(self.data.expose()).map_err(|_| keys::Error::Integrity)
+    }
+
+    /// Computes the fingerprint and the search terms.
+    ///
+    /// The fingerprint is computed if the client set an expression or if `wants_fingerprint` is true.
+    pub(super) fn digests(
+        &self,
+        keys: &TenantKeys,
+        wants_fingerprint: bool,
+    ) -> Result<Digests, Error> {
+        let data = self.data_value()?;
+        let metadata = self.attributes.metadata_map();
+        let given = self.attributes.fingerprint_template();
+        let input = DigestInput {
+            kind: self.kind,
+            data: &data,
+            metadata: metadata.as_ref(),
+            fingerprint: match &given {
+                Some(template) => FingerprintSource::Given(template),
+                None if wants_fingerprint => FingerprintSource::Type,
+                None => FingerprintSource::Nothing,
+            },
+            search_indexes: &self.attributes.search_templates(self.kind),
+        };
+        input.digest(keys).map_err(Error::Invalid)
+    }
+
+    /// The numbers of this token that count toward the velocity limit.
+    pub(super) fn card_numbers(&self) -> Result<Vec<CandidateNumber>, keys::Error> {
+        let data = self.data_value()?;
+        let given = self.attributes.fingerprint_template().and_then(|template| {
+            let metadata = self.attributes.metadata_map();
+            let metadata = metadata.map_or(Value::Null, Value::Object);
+            fingerprint_text(self.kind, &template, &data, &metadata).ok()
+        });
+        Ok(numbers_of(self.kind, &data, given.as_deref()))
+    }
+
+    /// Encrypts the data, bound to its row.
+    pub(super) fn seal(
+        &self,
+        keys: &TenantKeys,
+        id: &TokenId,
+        row_version: u32,
+        fingerprint: Option<&Fingerprint>,
+    ) -> Result<Vec<u8>, keys::Error> {
+        let bound = BoundAttributes {
+            id,
+            kind: self.kind,
+            container: &self.container,
+            attributes: &self.attributes,
+            fingerprint,
+        };
+        keys.seal(&bound.record(row_version), self.data.expose())
+    }
+}

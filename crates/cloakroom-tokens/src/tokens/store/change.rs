@@ -1,0 +1,153 @@
+//! Token writes and their results.
+
+use cloakroom_core::access::Container;
+use cloakroom_core::audit::Entry;
+use cloakroom_core::idempotency::PendingResponse;
+use cloakroom_crypto::Fingerprint;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::attributes::{Term, TokenId};
+use crate::security_codes::SealedCode;
+use crate::tokens::attributes::TokenAttributes;
+use crate::types::TokenKind;
+
+/// The values of an inserted or updated token, with its data encrypted.
+pub(crate) struct SealedToken {
+    pub id: TokenId,
+    /// Whether the id is not a generated UUID, so that it may already be in use.
+    pub has_chosen_id: bool,
+    pub kind: TokenKind,
+    pub container: Container,
+    pub container_number: i32,
+    pub attributes: TokenAttributes,
+    pub sealed: Vec<u8>,
+    pub fingerprint: Option<Fingerprint>,
+    pub terms: Vec<Term>,
+    /// The application that creates or updates the token.
+    pub by: Uuid,
+    pub code: CodeChange,
+    /// Whether the token claims its fingerprint, so that it is unique in the container.
+    pub claims: bool,
+    /// Converted intents, deleted by the same statement.
+    pub intents: Vec<Uuid>,
+    /// Audit log entries of the write.
+    pub entries: Vec<Entry>,
+}
+
+/// The change of the security code.
+pub(crate) enum CodeChange {
+    Keep,
+    Remove,
+    Set(SealedCode),
+}
+
+/// The state of an updated token before the update.
+pub(crate) struct PreviousState {
+    pub row_version: u32,
+    pub container: Container,
+    pub container_number: i32,
+    pub fingerprint: Option<Fingerprint>,
+    pub terms: Vec<Term>,
+}
+
+/// A single write.
+pub(crate) enum Write {
+    Insert(SealedToken),
+    Update(PreviousState, SealedToken),
+    /// Deletes an intent whose data is already stored in a token, with its audit log entry.
+    Consume(Uuid, Entry),
+}
+
+impl Write {
+    pub(crate) fn entries(&self) -> &[Entry] {
+        match self {
+            Self::Insert(token) | Self::Update(_, token) => &token.entries,
+            Self::Consume(_, entry) => std::slice::from_ref(entry),
+        }
+    }
+
+    /// The unique keys of the write: the claim, if any, and the id.
+    pub(crate) fn unique_keys(&self) -> UniqueKeys {
+        match self {
+            Self::Insert(token) | Self::Update(_, token) => token.unique_keys(),
+            Self::Consume(intent, _) => UniqueKeys {
+                claim: None,
+                id: *intent,
+            },
+        }
+    }
+
+    /// Adds another intent to convert.
+    pub(crate) fn add_intent(&mut self, intent: Uuid, converted: Entry) {
+        if let Self::Insert(token) | Self::Update(_, token) = self {
+            token.intents.push(intent);
+            token.entries.push(converted);
+        }
+    }
+}
+
+impl SealedToken {
+    /// The unique keys of the write: the claim, if any, and the id.
+    pub(super) fn unique_keys(&self) -> UniqueKeys {
+        let claimed = self.fingerprint.filter(|_| self.claims);
+        UniqueKeys {
+            claim: claimed.map(|fingerprint| ClaimKey {
+                fingerprint: *fingerprint.as_bytes(),
+                container_number: self.container_number,
+            }),
+            id: *self.id.key(),
+        }
+    }
+}
+
+/// The unique keys of a write, in the order in which rows are locked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct UniqueKeys {
+    pub claim: Option<ClaimKey>,
+    pub id: Uuid,
+}
+
+/// The key of a claim within a tenant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ClaimKey {
+    pub fingerprint: [u8; 32],
+    pub container_number: i32,
+}
+
+/// Parameters that accompany a write.
+#[derive(Clone, Copy)]
+pub(crate) struct WriteContext {
+    /// The time of the change; `None` means the database's `now()`.
+    pub at: Option<Timestamp>,
+    /// Whether client-chosen ids are reserved, so that ids of deleted tokens cannot be reused.
+    pub reserves_ids: bool,
+}
+
+/// The result of a write, which is atomic.
+pub(crate) enum WriteResult {
+    /// When each token was created or updated.
+    Written(Vec<Timestamp>),
+    /// The write at this index was rejected: its expiry has passed, or the row version has changed.
+    Rejected(usize),
+    /// A concurrent request took the id or the claim.
+    Conflict,
+}
+
+impl WriteResult {
+    /// The result of a single write, which is rejected if it has no time.
+    pub(crate) fn of_one(written: Option<Timestamp>) -> Self {
+        match written {
+            Some(time) => Self::Written(vec![time]),
+            None => Self::Rejected(0),
+        }
+    }
+}
+
+/// The response that is stored with the write for an idempotency key; empty without one.
+#[derive(Default)]
+pub(crate) struct ReplayableResponse<'a> {
+    /// When tokens are created or updated; `None` means the database's `now()`.
+    pub at: Option<Timestamp>,
+    pub response: PendingResponse<'a>,
+}

@@ -1,0 +1,122 @@
+//! The token and the attributes that its encrypted data is bound to.
+
+use cloakroom_core::access::{Container, Resource, Transform};
+use cloakroom_core::audit::{EntityKind, Entry, Operation, Outcome};
+use cloakroom_core::caller::Caller;
+use cloakroom_core::keys::Record;
+use cloakroom_crypto::{Fingerprint, PolicyDigest, Sensitive};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::attributes::TokenAttributes;
+use super::view::VisibleData;
+use crate::attributes::TokenId;
+use crate::types::TokenKind;
+
+/// A token without its data.
+#[derive(Clone, Debug)]
+pub struct Token {
+    pub id: TokenId,
+    pub kind: TokenKind,
+    pub container: Container,
+    pub attributes: TokenAttributes,
+    pub row_version: u32,
+    pub fingerprint: Option<Fingerprint>,
+    /// Whether an unexpired security code is stored.
+    pub has_security_code: bool,
+    pub created_by: Uuid,
+    pub created_at: Timestamp,
+    pub modified_by: Option<Uuid>,
+    pub modified_at: Option<Timestamp>,
+}
+
+impl Token {
+    /// The subject of access rules.
+    pub(super) fn subject<'a>(&'a self, id: &'a str) -> Resource<'a> {
+        let id = Some(id);
+        Resource {
+            container: &self.container,
+            id,
+        }
+    }
+}
+
+/// The entity kind of a token type in the audit log.
+pub(super) fn entity_kind(kind: TokenKind) -> EntityKind {
+    match kind {
+        TokenKind::Card => EntityKind::Card,
+        TokenKind::Bank => EntityKind::Bank,
+        _ => EntityKind::Token,
+    }
+}
+
+/// Builds the audit log entry for an operation on a token.
+pub(super) fn entry(
+    caller: &Caller,
+    operation: Operation,
+    id: &TokenId,
+    kind: TokenKind,
+    shown: Option<&VisibleData>,
+) -> Entry {
+    let entry = Entry::new(caller, operation, entity_kind(kind), id.text());
+    entry.with_outcome(match shown.map(|shown| shown.transform) {
+        None => Outcome::Done,
+        Some(Transform::Redact) => Outcome::Redacted,
+        Some(Transform::Mask) => Outcome::Masked,
+        Some(Transform::Reveal) => Outcome::Revealed,
+    })
+}
+
+/// The plaintext of a token's data, as JSON.
+pub(super) type TokenData = Sensitive<Vec<u8>>;
+
+impl Token {
+    /// The associated data of the ciphertext. Changing any of it with SQL makes the data undecryptable.
+    pub(super) fn record(&self) -> Record<'_> {
+        let bound = BoundAttributes {
+            id: &self.id,
+            kind: self.kind,
+            container: &self.container,
+            attributes: &self.attributes,
+            fingerprint: self.fingerprint.as_ref(),
+        };
+        bound.record(self.row_version)
+    }
+}
+
+/// The plaintext attributes that determine who can see the data, in which form, and for how long.
+pub(super) struct BoundAttributes<'a> {
+    pub id: &'a TokenId,
+    pub kind: TokenKind,
+    pub container: &'a Container,
+    pub attributes: &'a TokenAttributes,
+    /// Bound because an attacker who could change it could make deduplication return a different token.
+    pub fingerprint: Option<&'a Fingerprint>,
+}
+
+impl<'a> BoundAttributes<'a> {
+    pub(super) fn record(&self, row_version: u32) -> Record<'a> {
+        let expires_at = self
+            .attributes
+            .expiry
+            .map(|expiry| expiry.at.as_microsecond());
+        let containers = [self.container.as_str()];
+        let mut policy = PolicyDigest::new(self.kind.name(), &containers, expires_at);
+        if let Some(mask) = &self.attributes.mask {
+            policy = policy.with("mask", mask);
+        }
+        if let Some(fingerprint) = self.fingerprint {
+            policy = policy.with("fingerprint", &hex::encode(fingerprint.as_bytes()));
+        }
+        if let Some(alias) = self.id.alias() {
+            policy = policy.with("alias", alias);
+        }
+        Record {
+            kind: "token",
+            id: self.id.key().as_bytes(),
+            column: "data",
+            row_version,
+            policy,
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Updates a token: merge, validate, encrypt again.
+
+pub(super) mod patch;
+
+use cloakroom_core::access::{Container, DeduplicationBehavior, Transform};
+use cloakroom_core::audit::{Operation, encode_reads};
+use cloakroom_core::caller::Caller;
+use cloakroom_core::idempotency::ResponseTemplate;
+use cloakroom_core::keys::TenantKeys;
+use cloakroom_core::velocity;
+use cloakroom_crypto::Fingerprint;
+use cloakroom_platform::api::FieldError;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use self::patch::{PatchedContent, patch_content};
+use super::commit::commit;
+use super::content::Content;
+use super::create::plan::{code_change, conversion_entry, entries, replay_entry};
+use super::disclosure::Rights;
+use super::find::record_reads;
+use super::request::{Change, TokenPatch};
+use super::store::{self, PreviousState, ReplayableResponse, SealedToken, Write, WriteResult};
+use super::token::entry;
+use super::view::{
+    OpenedToken, Plaintext, VisibleData, find_code, open, open_by_id, view_duplicate,
+};
+use super::{Error, Token, TokenView, WrittenToken, count_rejected_numbers};
+use crate::attributes::{self as attributes, Digests, TokenId, numbers_of};
+use crate::containers;
+use crate::tokens::TokenVault;
+use crate::types::SecurityCode;
+
+/// Attempts when other nodes change the token concurrently.
+const ATTEMPTS: usize = 20;
+
+impl TokenPatch {
+    /// Rejects an expiry in the past. The statement checks it too, but does not run if a duplicate is returned.
+    async fn require_future(&self, vault: &TokenVault, content: &Content) -> Result<(), Error> {
+        match content.attributes.expiry {
+            Some(expiry)
+                if matches!(self.expires_at, Change::Set(_))
+                    && expiry.at <= vault.clock.now().await? =>
+            {
+                Err(expiry_in_past())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts the token's numbers toward the velocity limit if the fingerprint may change.
+    ///
+    /// Numbers that the token already has are not counted. Otherwise a number that the caller cannot see would count as
+    /// one that it sent.
+    async fn admit(
+        &self,
+        vault: &TokenVault,
+        caller: &Caller,
+        opened: &OpenedToken,
+        content: &Content,
+    ) -> Result<(), Error> {
+        if self.may_change_fingerprint(&content.attributes) {
+            let before = numbers_of(opened.token.kind, &opened.data_value()?, None);
+            let mut numbers = content.card_numbers()?;
+            numbers.retain(|number| !before.contains(number));
+            velocity::admit(&vault.velocity, caller, &numbers).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Updates a token if the caller has `token:update` in its container and in the one that it moves to.
+///
+/// Returns once the change is durable, with the data transformed by the caller's rule for `token:update`.
+pub async fn update(
+    vault: &TokenVault,
+    caller: &Caller,
+    id: &str,
+    patch: &TokenPatch,
+    template: &ResponseTemplate<'_, WrittenToken>,
+) -> Result<WrittenToken, Error> {
+    let id = TokenId::of(caller.tenant, id);
+    let updated = apply(vault, caller, &id, patch, template).await;
+    // An invalid patch is reported in preference to a missing or inaccessible token.
+    if matches!(updated, Err(Error::NotFound | Error::PermissionDenied(_))) {
+        patch.check(&caller.settings).map_err(Error::Invalid)?;
+    }
+    count_rejected_numbers(vault, caller, updated).await
+}
+
+async fn apply(
+    vault: &TokenVault,
+    caller: &Caller,
+    id: &TokenId,
+    patch: &TokenPatch,
+    template: &ResponseTemplate<'_, WrittenToken>,
+) -> Result<WrittenToken, Error> {
+    let keys = vault.keys.of(caller.tenant).await?;
+    let _lock = vault.locks.lock(caller.tenant, id.key()).await;
+    let mut rejected_version = None;
+    for _ in 0..ATTEMPTS {
+        let opened = open_by_id(vault, caller, id).await?;
+        // The version is unchanged since the rejection, so the expiry caused it.
+        if rejected_version == Some(opened.token.row_version) {
+            return Err(expiry_in_past());
+        }
+        let rights = Rights::to_update(caller, &opened.token)?;
+        rights.to_patch(vault, caller, &opened, &patch.data)?;
+        let patched = patch_content(&opened, patch, caller).map_err(Error::Invalid)?;
+        let PatchedContent { content, code } = patched;
+        let transform = rights.to_change(vault, caller, &opened.token, &content)?;
+
+        patch.admit(vault, caller, &opened, &content).await?;
+        patch.require_future(vault, &content).await?;
+        let settings = &caller.settings;
+        let deduplicate = patch.deduplicate_token;
+        let deduplicate = deduplicate.unwrap_or(settings.deduplicate_tokens);
+        let wants_fingerprint =
+            deduplicate || settings.fingerprint_tokens || opened.token.fingerprint.is_some();
+        let digests = content.digests(&keys, wants_fingerprint)?;
+        let claim = digests.fingerprint.filter(|_| deduplicate);
+        if let Some(fingerprint) = &claim
+            && let Some(duplicate) =
+                find_duplicate(vault, caller, id, &content.container, fingerprint).await?
+        {
+            let replayable = replayable_response(caller, &duplicate, None, template)?;
+            commit(vault, caller.tenant, Vec::new(), replayable).await?;
+            return Ok(duplicate);
+        }
+
+        let changed = ChangedData {
+            content: &content,
+            code: &code,
+            mask: rights.mask(&opened.token, &content),
+        };
+        let shown = show(vault, caller, &opened.token, changed, transform).await?;
+        let update = TokenUpdate {
+            opened: &opened,
+            content,
+            digests,
+            code: &code,
+            claims: claim.is_some(),
+            shown: Some(&shown),
+            intent: None,
+        };
+        let (write, token) = update.into_write(vault, caller, &keys).await?;
+        let mut written = WrittenToken {
+            view: TokenView {
+                token,
+                shown: Some(shown),
+            },
+            deduplication: None,
+            was_encrypted: false,
+        };
+        // The database's clock at creation may be ahead of the local estimate.
+        let at = vault.clock.now().await?.max(opened.token.created_at);
+        let replayable = replayable_response(caller, &written, Some(at), template)?;
+        match commit(vault, caller.tenant, vec![write], replayable).await? {
+            WriteResult::Rejected(_) => rejected_version = Some(opened.token.row_version),
+            WriteResult::Conflict => {}
+            WriteResult::Written(times) => {
+                written.view.token.modified_at = times.first().copied();
+                return Ok(written);
+            }
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// The changed data, and the mask for the response.
+struct ChangedData<'a> {
+    content: &'a Content,
+    code: &'a SecurityCode,
+    mask: Option<&'a str>,
+}
+
+/// Transforms the changed data for the response, with the stored or the new security code.
+async fn show(
+    vault: &TokenVault,
+    caller: &Caller,
+    token: &Token,
+    changed: ChangedData<'_>,
+    transform: Transform,
+) -> Result<VisibleData, Error> {
+    let ChangedData {
+        content,
+        code,
+        mask,
+    } = changed;
+    let stored_code = match code {
+        SecurityCode::Absent => find_code(vault, caller, token, transform).await?,
+        SecurityCode::Given(_) | SecurityCode::Removed => None,
+    };
+    let visible = Plaintext {
+        kind: content.kind,
+        mask,
+        data: &content.data,
+        code: match code {
+            SecurityCode::Given(code) => Some(code),
+            SecurityCode::Absent | SecurityCode::Removed => stored_code.as_ref(),
+        },
+    };
+    Ok(visible.show(vault, caller, transform)?)
+}
+
+/// Builds the response before the write if it is stored for an idempotency key. `at` is the time of the change.
+fn replayable_response<'a>(
+    caller: &Caller,
+    written: &WrittenToken,
+    at: Option<Timestamp>,
+    template: &ResponseTemplate<'a, WrittenToken>,
+) -> Result<ReplayableResponse<'a>, Error> {
+    if !template.needs_storing() {
+        return Ok(ReplayableResponse::default());
+    }
+    let mut written = written.clone();
+    written.view.mask_revealed();
+    written.view.token.modified_at = at.or(written.view.token.modified_at);
+    let expiry = written.view.token.attributes.expiry.map(|expiry| expiry.at);
+    let reads = encode_reads(&[replay_entry(caller, &written)]);
+    Ok(ReplayableResponse {
+        at,
+        response: template
+            .render_pending(&written)?
+            .until(expiry)
+            .with_reads(reads),
+    })
+}
+
+pub(super) fn expiry_in_past() -> Error {
+    Error::Invalid(vec![FieldError::new("expires_at", attributes::EXPIRY_RULE)])
+}
+
+/// Finds another token with this fingerprint in this container.
+async fn find_duplicate(
+    vault: &TokenVault,
+    caller: &Caller,
+    own: &TokenId,
+    container: &Container,
+    fingerprint: &Fingerprint,
+) -> Result<Option<WrittenToken>, Error> {
+    let (db, tenant) = (&vault.db, caller.tenant);
+    let duplicate = store::find_duplicate(db, tenant, fingerprint, container, own.key()).await?;
+    let Some(row) = duplicate else {
+        return Ok(None);
+    };
+    let other = open(vault, caller, row).await?;
+    let view = view_duplicate(vault, caller, other).await?;
+    record_reads(vault, caller, Operation::Read, std::slice::from_ref(&view)).await?;
+    Ok(Some(WrittenToken {
+        view,
+        deduplication: Some(DeduplicationBehavior::ReadExisting),
+        was_encrypted: false,
+    }))
+}
+
+/// An update of a token.
+pub(super) struct TokenUpdate<'a> {
+    pub opened: &'a OpenedToken,
+    pub content: Content,
+    pub digests: Digests,
+    pub code: &'a SecurityCode,
+    pub claims: bool,
+    /// The data in the response.
+    pub shown: Option<&'a VisibleData>,
+    /// The intent that supplies the data.
+    pub intent: Option<Uuid>,
+}
+
+impl TokenUpdate<'_> {
+    /// Builds the write and the updated token, without `modified_at`.
+    pub(super) async fn into_write(
+        self,
+        vault: &TokenVault,
+        caller: &Caller,
+        keys: &TenantKeys,
+    ) -> Result<(Write, Token), Error> {
+        let OpenedToken {
+            token: old,
+            container_number,
+            terms,
+            ..
+        } = self.opened;
+        let (content, row_version) = (self.content, old.row_version + 1);
+        let token = SealedToken {
+            container_number: containers::number_of(
+                &vault.container_numbers,
+                caller.tenant,
+                &content.container,
+            )
+            .await?,
+            sealed: content.seal(
+                keys,
+                &old.id,
+                row_version,
+                self.digests.fingerprint.as_ref(),
+            )?,
+            id: old.id.clone(),
+            has_chosen_id: true,
+            kind: content.kind,
+            container: content.container.clone(),
+            attributes: content.attributes.clone(),
+            fingerprint: self.digests.fingerprint,
+            terms: self.digests.terms,
+            by: caller.application,
+            code: code_change(vault, caller, &old.id, self.code).await?,
+            claims: self.claims,
+            entries: entries(
+                entry(caller, Operation::Update, &old.id, content.kind, self.shown),
+                self.intent.map(|intent| conversion_entry(caller, intent)),
+            ),
+            intents: self.intent.into_iter().collect(),
+        };
+        let before = PreviousState {
+            row_version: old.row_version,
+            container: old.container.clone(),
+            container_number: *container_number,
+            fingerprint: old.fingerprint,
+            terms: terms.clone(),
+        };
+        let updated = Token {
+            id: old.id.clone(),
+            kind: content.kind,
+            container: content.container,
+            attributes: content.attributes,
+            row_version,
+            fingerprint: self.digests.fingerprint,
+            has_security_code: old.has_security_code,
+            created_by: old.created_by,
+            created_at: old.created_at,
+            modified_by: Some(caller.application),
+            modified_at: None,
+        };
+        Ok((Write::Update(before, token), updated))
+    }
+}

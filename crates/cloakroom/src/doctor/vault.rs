@@ -1,0 +1,70 @@
+//! Checks the contents of the vault: keys, rows that grant permissions, and tenants.
+
+use cloakroom_core::vault::{self, Vault};
+use cloakroom_core::{access, keys};
+use cloakroom_management::tenants;
+use cloakroom_platform::api::format_utc;
+use cloakroom_platform::config::Config;
+
+use super::{Finding, Severity};
+
+/// Opens the vault, which detects most problems, then unwraps every key and verifies every row that
+/// grants permissions. Changes nothing.
+pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
+    match verify_vault(config).await {
+        Ok((rows, keys, deletions)) => {
+            let mut findings = vec![];
+            let to_finding = |what: &String| Finding::new(Severity::Bad, "keys", what);
+            findings.extend(rows.altered.iter().chain(&keys.broken).map(to_finding));
+            if findings.is_empty() {
+                let what = format!(
+                    "{} keys unwrap and verify; {} rows are authentic",
+                    keys.keys, rows.rows
+                );
+                findings.push(Finding::new(Severity::Good, "keys", what));
+            }
+            findings.extend(check_tenants(&rows, &deletions, config));
+            findings
+        }
+        Err(error) => vec![Finding::new(Severity::Bad, "keys", error.to_string())],
+    }
+}
+
+/// Tenants with a pending deletion, and tenants without an administrator.
+fn check_tenants(
+    rows: &access::RowReport,
+    deletions: &[tenants::Deletion],
+    config: &Config,
+) -> Vec<Finding> {
+    let warning = |what: String| Finding::new(Severity::Warning, "tenants", what);
+    let pending = deletions.iter().map(|deletion| {
+        let id = deletion.tenant.uuid;
+        let when = match deletion.due_at {
+            Some(due_at) => format!("will be deleted at {}", format_utc(due_at)),
+            None => "will be deleted once a second application confirms it".to_owned(),
+        };
+        warning(format!(
+            "tenant {id} {when}; `cloakroom tenant cancel-deletion --tenant {id}` cancels it"
+        ))
+    });
+    let lacking = rows.without_administrator.iter().map(|id| {
+        warning(format!(
+            "tenant {id} has no application with application:grant: none of its keys can grant permissions beyond \
+             its own; `cloakroom app permit --tenant {id} --app APP application:grant` adds an administrator"
+        ))
+    });
+    let lacking = lacking.filter(|_| !config.tenants.unrestricted_grants);
+    pending.chain(lacking).collect()
+}
+
+type VaultReport = (access::RowReport, keys::KeyReport, Vec<tenants::Deletion>);
+
+async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
+    let vault = Vault::open(config.clone()).await?;
+    let rows = access::verify_rows(&vault.db, vault.keys.control()).await?;
+    let root = vault.keys.root();
+    let environment = vault.keys.environment();
+    let keys = keys::inspect(&vault.db, root, environment, &rows.tenants).await?;
+    let deletions = tenants::list_deletions(&vault).await?;
+    Ok((rows, keys, deletions))
+}

@@ -1,0 +1,68 @@
+//! A node: the vault and the state of every area, ready to serve.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use cloakroom_core::deprecations::Counts;
+use cloakroom_core::rate_limits::{self, RateLimits};
+use cloakroom_core::vault::{self, Vault};
+use cloakroom_platform::config::Config;
+use cloakroom_threeds::networks;
+use cloakroom_threeds::server::ThreedsServer;
+use cloakroom_tokens::tokens::TokenVault;
+
+/// A shared handle to a node.
+#[derive(Clone)]
+pub struct Node(Arc<Components>);
+
+pub struct Components {
+    threeds: ThreedsServer,
+    pub rate_limits: Arc<RateLimits>,
+    /// Calls that used deprecated features.
+    pub deprecation_counts: Counts,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Vault(#[from] vault::Error),
+    #[error(transparent)]
+    RateLimits(#[from] rate_limits::Error),
+    #[error(transparent)]
+    CardNetworks(#[from] networks::Error),
+}
+
+impl Node {
+    pub async fn open(config: Config) -> Result<Self, Error> {
+        Self::new(&Vault::open(config).await?)
+    }
+
+    /// Creates the keys of a new vault first.
+    pub async fn open_or_initialize(config: Config) -> Result<Self, Error> {
+        Self::new(&Vault::open_or_initialize(config).await?)
+    }
+
+    fn new(vault: &Vault) -> Result<Self, Error> {
+        Ok(Self(Arc::new(Components {
+            rate_limits: Arc::new(RateLimits::open(vault)?),
+            deprecation_counts: Counts::default(),
+            threeds: ThreedsServer::new(&TokenVault::new(vault))?,
+        })))
+    }
+}
+
+impl Deref for Node {
+    type Target = Components;
+
+    fn deref(&self) -> &Components {
+        &self.0
+    }
+}
+
+impl Deref for Components {
+    type Target = ThreedsServer;
+
+    fn deref(&self) -> &ThreedsServer {
+        &self.threeds
+    }
+}

@@ -1,0 +1,137 @@
+//! Routes of removed operations (410) and of removed attributes (400 that names them).
+//!
+//! Reactors and proxies are not implemented yet. Their paths report the attributes that were
+//! removed from them, to help with migrating an older integration; every other request to them is a
+//! 404.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use cloakroom_core::caller::Caller;
+use cloakroom_core::deprecations::DeprecatedFeature;
+use cloakroom_platform::api::{ApiError, FieldError, KeyErrors, Problem, Received};
+use serde_json::{Map, Value};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// The routes of removed features.
+pub fn routes<S: Clone + Send + Sync + 'static>() -> OpenApiRouter<S> {
+    OpenApiRouter::new()
+        .routes(routes!(list_formulas))
+        .routes(routes!(create_formula))
+        .routes(routes!(find_formula))
+        .routes(routes!(replace_formula))
+        .routes(routes!(delete_formula))
+        .routes(routes!(list_reactors))
+        .routes(routes!(create_reactor))
+        .routes(routes!(find_reactor))
+        .routes(routes!(delete_reactor))
+        .routes(routes!(replace_reactor))
+        .routes(routes!(change_reactor))
+        .routes(routes!(react))
+        .routes(routes!(react_later))
+        .routes(routes!(list_proxies))
+        .routes(routes!(create_proxy))
+        .routes(routes!(find_proxy))
+        .routes(routes!(delete_proxy))
+        .routes(routes!(replace_proxy))
+        .routes(routes!(change_proxy))
+}
+
+/// Operations on reactor formulas, which were removed.
+macro_rules! removed_operations {
+    ($($handler:ident: $method:ident $path:literal $(($id:ident))?, $summary:literal;)+) => {$(
+        #[doc = $summary]
+        ///
+        /// Removed: use the `code` of the reactor.
+        #[utoipa::path(
+            $method, path = $path, tag = "Deprecated",
+            $(params(("id" = String, Path, description = stringify!($id))),)?
+            responses(
+                (status = 401, description = "The API key is missing or invalid.", body = Problem),
+                (status = 410, description = "Removed; the detail names the replacement.", body = Problem),
+            ),
+        )]
+        async fn $handler(Extension(caller): Extension<Arc<Caller>>) -> ApiError {
+            caller.deprecated_features.reject(DeprecatedFeature::ReactorFormulas)
+        }
+    )+};
+}
+
+removed_operations! {
+    list_formulas: get "/reactor-formulas", "List reactor formulas.";
+    create_formula: post "/reactor-formulas", "Create a reactor formula.";
+    find_formula: get "/reactor-formulas/{id}" (formula), "Read a reactor formula.";
+    replace_formula: put "/reactor-formulas/{id}" (formula), "Change a reactor formula.";
+    delete_formula: delete "/reactor-formulas/{id}" (formula), "Delete a reactor formula.";
+}
+
+/// Operations that are not implemented, and the attributes that were removed from them.
+macro_rules! unimplemented_operations {
+    ($($handler:ident: $method:ident $path:literal $(($id:ident))?, $summary:literal, $removed:ident;)+) => {$(
+        #[doc = $summary]
+        ///
+        /// Not implemented yet. An attribute that was removed from the interface is named, with its
+        /// replacement.
+        #[utoipa::path(
+            $method, path = $path, tag = "Not built",
+            $(params(("id" = String, Path, description = stringify!($id))),)?
+            responses(
+                KeyErrors,
+                (status = 400, description = "An attribute was removed from the interface.", body = Problem),
+                (status = 404, description = "Not found.", body = Problem),
+            ),
+        )]
+        async fn $handler(
+            Extension(caller): Extension<Arc<Caller>>,
+            Extension(received): Extension<Arc<Received>>,
+        ) -> ApiError {
+            reject_removed(&caller, &received, $removed)
+        }
+    )+};
+}
+
+unimplemented_operations! {
+    list_reactors: get "/reactors", "List reactors.", NOTHING;
+    find_reactor: get "/reactors/{id}" (reactor), "Read a reactor.", NOTHING;
+    delete_reactor: delete "/reactors/{id}" (reactor), "Delete a reactor.", NOTHING;
+    create_reactor: post "/reactors", "Create a reactor.", REACTOR;
+    replace_reactor: put "/reactors/{id}" (reactor), "Change a reactor.", REACTOR;
+    change_reactor: patch "/reactors/{id}" (reactor), "Change parts of a reactor.", REACTOR;
+    react: post "/reactors/{id}/react" (reactor), "Run a reactor.", REACT;
+    react_later: post "/reactors/{id}/react-async" (reactor), "Run a reactor asynchronously.", REACT;
+    list_proxies: get "/proxies", "List proxies.", NOTHING;
+    find_proxy: get "/proxies/{id}" (proxy), "Read a proxy.", NOTHING;
+    delete_proxy: delete "/proxies/{id}" (proxy), "Delete a proxy.", NOTHING;
+    create_proxy: post "/proxies", "Create a proxy.", PROXY;
+    replace_proxy: put "/proxies/{id}" (proxy), "Change a proxy.", PROXY;
+    change_proxy: patch "/proxies/{id}" (proxy), "Change parts of a proxy.", PROXY;
+}
+
+/// A removed attribute, and the row of the table that describes it.
+type RemovedAttribute = (&'static str, DeprecatedFeature);
+
+const NOTHING: &[RemovedAttribute] = &[];
+const REACTOR: &[RemovedAttribute] = &[("formula", DeprecatedFeature::ReactorFormulas)];
+const REACT: &[RemovedAttribute] = &[("callback_url", DeprecatedFeature::ReactorCallbackUrl)];
+const PROXY: &[RemovedAttribute] = &[
+    ("request_reactor_id", DeprecatedFeature::ProxyReactors),
+    ("response_reactor_id", DeprecatedFeature::ProxyReactors),
+];
+
+/// Null counts as absent: clients that know the attribute send it so.
+fn reject_removed(caller: &Caller, received: &Received, removed: &[RemovedAttribute]) -> ApiError {
+    let bytes = received.bytes().unwrap_or_default();
+    let body: Map<String, Value> = serde_json::from_slice(bytes).unwrap_or_default();
+    let mut broken = Vec::new();
+    for (attribute, deprecated) in removed {
+        if body.get(*attribute).is_some_and(|value| !value.is_null()) {
+            caller.deprecated_features.mark(*deprecated);
+            broken.push(FieldError::new(*attribute, deprecated.row().rule()));
+        }
+    }
+    match broken.is_empty() {
+        true => ApiError::not_found("There is no such path."),
+        false => ApiError::all_invalid(broken),
+    }
+}

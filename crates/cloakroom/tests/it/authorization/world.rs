@@ -1,0 +1,254 @@
+//! A tenant with a planted value, a card with a number known to the callers, and applications with given grants.
+
+use std::collections::HashMap;
+
+use cloakroom::access::{ApplicationKind, Permission, Transform};
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::model::{OWN, Spec};
+use super::transcript::Transcript;
+use crate::support::{Client, SeededRng, TestVault, encrypt, everything, grants, passes_luhn};
+
+/// Container of the card with the known number.
+pub(super) const KNOWN_CONTAINER: &str = "/pci/high/";
+
+/// The kind of planted value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Planted {
+    Token,
+    Intent,
+    /// A JWE encrypted for the vault, which callers can send.
+    Encrypted,
+}
+
+/// The values to plant, one per world; they differ only in parts that no mask shows.
+#[derive(Clone, Debug)]
+pub(super) struct Plant {
+    pub(super) planted: Planted,
+    pub(super) kind: &'static str,
+    pub(super) container: &'static str,
+    values: [Value; 2],
+    known_number: String,
+    /// A mask of its creator's own, which shows as much as a mask can.
+    mask: Option<Value>,
+    /// Whether a public application of the tenant creates it.
+    is_public: bool,
+}
+
+impl Plant {
+    pub(super) fn random(chance: &mut SeededRng) -> Self {
+        let planted = match chance.below(6) {
+            0..=2 => Planted::Token,
+            3..=4 => Planted::Intent,
+            _ => Planted::Encrypted,
+        };
+        let kind = *chance.pick(&["card", "card", "card_number", "token", "token"]);
+        let visible = chance.below(10_000);
+        let values = match kind {
+            "token" => {
+                // The mask shows the last four.
+                let hidden = [chance.below(1_000_000), chance.below(1_000_000)];
+                hidden.map(|hidden| {
+                    let secret = format!("{hidden:06}{visible:04}");
+                    json!({"secret": secret, "pin": (hidden % 10).to_string()})
+                })
+            }
+            _ => {
+                let numbers = card_numbers(chance, visible);
+                numbers.map(|number| match kind {
+                    "card" => json!({
+                        "number": number, "expiration_month": 12, "expiration_year": 2030,
+                    }),
+                    _ => Value::from(number),
+                })
+            }
+        };
+        let [known_number, _] = card_numbers(chance, visible);
+        let mask = match kind {
+            // The hidden part differs between the worlds, and the mask of its type does not truncate it.
+            "token" => Some(json!({"secret": "{{ data.secret | reveal_last: 4 }}"})),
+            "card" if chance.one_in(2) => {
+                let masks = ["{{ data }}", "{{ data.number | slice: 0, 12 }}"];
+                Some(json!(chance.pick(&masks)))
+            }
+            "card_number" if chance.one_in(2) => Some(json!("{{ data }}")),
+            _ => None,
+        };
+        let container = match kind {
+            "token" => *chance.pick(&["/vault/", "/vault/a/"]),
+            _ => *chance.pick(&["/pci/", "/pci/high/"]),
+        };
+        Self {
+            planted,
+            kind,
+            container,
+            values,
+            known_number,
+            mask,
+            is_public: chance.one_in(2),
+        }
+    }
+}
+
+/// Two valid numbers with the same first eight and last four digits.
+fn card_numbers(chance: &mut SeededRng, last: usize) -> [String; 2] {
+    let first = 40_000_000 + chance.below(9_999_999);
+    let mut found = Vec::new();
+    while found.len() < 2 {
+        let number = format!("{first}{:04}{last:04}", chance.below(10_000));
+        if passes_luhn(&number) && !found.contains(&number) {
+            found.push(number);
+        }
+    }
+    [found[0].clone(), found[1].clone()]
+}
+
+/// Ids and values planted in one world.
+pub(super) struct PlantedIds {
+    /// The id of the token or intent.
+    pub(super) victim: String,
+    /// The encrypted value.
+    pub(super) encrypted: String,
+    pub(super) known: String,
+    pub(super) known_number: String,
+    /// The known card as read by its owner.
+    before: Value,
+}
+
+pub(super) struct World {
+    /// Key that values are encrypted to.
+    encryption_key: Value,
+    owner: Client,
+    public: Client,
+    callers: Vec<Client>,
+}
+
+impl World {
+    /// A tenant with an application for each spec.
+    pub(super) async fn create(vault: &TestVault, specs: &[Spec]) -> Self {
+        let tenant = vault.tenant_with(&[("fingerprint_tokens", "true")]).await;
+        let mut owners = everything(Transform::Reveal);
+        owners.permissions = [Permission::TokenIntentCreate].into_iter().collect();
+        let creates = grants(&[Permission::TokenCreate, Permission::TokenIntentCreate]);
+        let public = vault
+            .holder(&tenant, ApplicationKind::Public, creates)
+            .await;
+        let manages = grants(&[Permission::KeysCreate]);
+        let manager = vault.holder(&tenant, ApplicationKind::Management, manages);
+        let manager = vault.client_with(Some(&manager.await.key));
+        let mut callers = Vec::new();
+        for spec in specs {
+            let holder = vault.holder(&tenant, spec.kind, spec.grants()).await;
+            callers.push(vault.client_with(Some(&holder.key)));
+        }
+        Self {
+            encryption_key: manager.post("/keys", json!({})).await.body,
+            owner: vault.client(&tenant, owners).await,
+            public: vault.client_with(Some(&public.key)),
+            callers,
+        }
+    }
+
+    pub(super) async fn plant(&self, plant: &Plant, side: usize) -> PlantedIds {
+        let creator = if plant.is_public {
+            &self.public
+        } else {
+            &self.owner
+        };
+        let value = &plant.values[side];
+        let mut new = json!({"type": plant.kind, "data": value});
+        let path = match plant.planted {
+            Planted::Intent => Some("/token-intents"),
+            Planted::Encrypted => None,
+            Planted::Token => {
+                new["containers"] = json!([plant.container]);
+                if let Some(mask) = &plant.mask {
+                    new["mask"] = mask.clone();
+                }
+                Some("/tokens")
+            }
+        };
+        let victim = match path {
+            Some(path) => {
+                let victim = creator.post(path, new).await;
+                assert_eq!(victim.status, StatusCode::CREATED, "{}", victim.body);
+                victim.id()
+            }
+            None => uuid::Uuid::nil().to_string(),
+        };
+        let known = json!({
+            "type": "card",
+            "data": {"number": plant.known_number, "expiration_month": 1, "expiration_year": 2031},
+            "containers": [KNOWN_CONTAINER],
+            "metadata": {"owner": "the owner"},
+        });
+        let known = self.owner.post("/tokens", known).await.id();
+        let before = self.owner.get(&format!("/tokens/{known}")).await.body;
+        PlantedIds {
+            victim,
+            encrypted: encrypt(&self.encryption_key, &value.to_string()),
+            known,
+            known_number: plant.known_number.clone(),
+            before,
+        }
+    }
+
+    /// Sends a call with the placeholders replaced by the values of this world.
+    pub(super) async fn send(&self, call: &Call, transcript: &mut Transcript) {
+        let client = &self.callers[call.caller];
+        let path = fill(&call.path, &transcript.names);
+        let mut request = client.request(call.method.clone(), &path);
+        if let Some(body) = &call.body {
+            let media = match call.method == Method::PATCH {
+                true => "application/merge-patch+json",
+                false => "application/json",
+            };
+            let body = fill(&body.to_string(), &transcript.names);
+            request = request.header("content-type", media).body(body);
+        }
+        let response = client.send(request).await;
+        transcript.add(&call.method, &call.path, &response);
+    }
+
+    /// Deletes what callers created where others may see it: in a later sequence such a value would differ between the
+    /// worlds.
+    pub(super) async fn clear_revealed(&self) {
+        let list = format!("/v2/tokens?container={OWN}&size=100");
+        loop {
+            let page = self.owner.get(&list).await;
+            assert_eq!(page.status, StatusCode::OK, "{}", page.body);
+            if page.items().is_empty() {
+                return;
+            }
+            for token in page.items() {
+                let path = format!("/tokens/{}", encoded(token["id"].as_str().unwrap()));
+                let deleted = self.owner.delete(&path).await;
+                assert_eq!(deleted.status, StatusCode::NO_CONTENT, "{path}");
+            }
+        }
+    }
+
+    /// Whether the known card is unchanged.
+    pub(super) async fn is_unchanged(&self, planted: &PlantedIds) -> bool {
+        let path = format!("/tokens/{}", planted.known);
+        self.owner.get(&path).await.body == planted.before
+    }
+}
+
+/// An id as a segment of a path: callers choose some of them.
+fn encoded(id: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    id.bytes().map(encode).collect()
+}
+
+fn fill(text: &str, names: &HashMap<&'static str, String>) -> String {
+    let filled = text.to_owned();
+    names
+        .iter()
+        .fold(filled, |filled, (name, value)| filled.replace(name, value))
+}

@@ -1,0 +1,24 @@
+//! The audit log: what tenants see of it, and how tampering is detected.
+
+mod entries;
+mod list;
+mod retention;
+mod verify;
+
+use cloakroom::access::{ApplicationKind, Permission, Tenant};
+use serde_json::{Value, json};
+
+use crate::support::{Client, TestVault, grants};
+
+fn note(value: &str) -> Value {
+    json!({"type": "token", "data": value, "mask": "{{ data | reveal_last: 2 }}"})
+}
+
+/// A client that may read the logs of a tenant.
+async fn reader(vault: &TestVault, tenant: &Tenant) -> Client {
+    let grants = grants(&[Permission::LogRead]);
+    let holder = vault
+        .holder(tenant, ApplicationKind::Management, grants)
+        .await;
+    vault.client_with(Some(&holder.key))
+}

@@ -1,0 +1,4 @@
+//! Token queries: lists and searches.
+
+mod list;
+mod search;

@@ -1,0 +1,5 @@
+//! The database: schema, statements, and which commits are acknowledged.
+
+mod commits;
+mod outages;
+mod schema;
