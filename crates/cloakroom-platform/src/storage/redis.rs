@@ -35,6 +35,8 @@ pub struct Redis {
     /// Number of responses received.
     responses: AtomicU64,
     is_unavailable: watch::Sender<bool>,
+    /// Number of outages since the start.
+    outages: AtomicU64,
     /// A rejected command is logged once: the server will reject it again.
     has_logged_rejection: AtomicBool,
 }
@@ -90,6 +92,7 @@ impl Redis {
             connecting: tokio::sync::Mutex::default(),
             responses: AtomicU64::new(0),
             is_unavailable: watch::Sender::new(false),
+            outages: AtomicU64::new(0),
             has_logged_rejection: AtomicBool::new(false),
         }))
     }
@@ -97,6 +100,11 @@ impl Redis {
     /// Whether requests currently fail without contacting Redis.
     pub fn is_unavailable(&self) -> bool {
         *self.is_unavailable.borrow()
+    }
+
+    /// How often Redis became unavailable.
+    pub fn outages(&self) -> u64 {
+        self.outages.load(Ordering::Relaxed)
     }
 
     /// Runs commands for a request. Fails immediately while Redis is unavailable, and as soon as it becomes so.
@@ -270,6 +278,8 @@ impl Redis {
         *lock(&self.connection) = None;
         let set = |is_unavailable: &mut bool| !std::mem::replace(is_unavailable, true);
         if self.is_unavailable.send_if_modified(set) {
+            self.outages.fetch_add(1, Ordering::Relaxed);
+            metrics::counter!("redis_outages_total").increment(1);
             metrics::gauge!("redis_up").set(0.0);
             tracing::warn!(
                 error.kind = kind,
