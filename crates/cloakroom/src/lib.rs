@@ -27,6 +27,8 @@ pub use cloakroom_core::{
 pub use cloakroom_management::{applications, logs, members, sessions, tenants};
 /// What programs that run the service need of the platform.
 pub use cloakroom_platform::{api, config, ids, storage, telemetry};
+/// Proxied requests.
+pub use cloakroom_proxy as proxy;
 /// The 3DS server.
 pub use cloakroom_threeds as threeds;
 pub use cloakroom_tokens::{bins, client_encryption, security_codes, tokens};
@@ -40,4 +42,5 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         .chain(cloakroom_management::statements())
         .chain(cloakroom_tokens::statements())
         .chain(cloakroom_threeds::statements())
+        .chain(cloakroom_proxy::statements())
 }

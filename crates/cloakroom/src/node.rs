@@ -7,6 +7,7 @@ use cloakroom_core::deprecations::Counts;
 use cloakroom_core::rate_limits::{self, RateLimits};
 use cloakroom_core::vault::{self, Vault};
 use cloakroom_platform::config::Config;
+use cloakroom_proxy::ProxyServer;
 use cloakroom_threeds::networks;
 use cloakroom_threeds::server::ThreedsServer;
 use cloakroom_tokens::tokens::TokenVault;
@@ -17,6 +18,7 @@ pub struct Node(Arc<Components>);
 
 pub struct Components {
     threeds: ThreedsServer,
+    pub proxy: ProxyServer,
     pub rate_limits: Arc<RateLimits>,
     /// Calls that used deprecated features.
     pub deprecation_counts: Counts,
@@ -43,10 +45,12 @@ impl Node {
     }
 
     fn new(vault: &Vault) -> Result<Self, Error> {
+        let tokens = TokenVault::new(vault);
         Ok(Self(Arc::new(Components {
             rate_limits: Arc::new(RateLimits::open(vault)?),
             deprecation_counts: Counts::default(),
-            threeds: ThreedsServer::new(&TokenVault::new(vault))?,
+            threeds: ThreedsServer::new(&tokens)?,
+            proxy: ProxyServer::new(&tokens),
         })))
     }
 }

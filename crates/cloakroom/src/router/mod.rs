@@ -18,6 +18,7 @@ use cloakroom_core::vault::Vault;
 use cloakroom_core::{gates, rate_limits};
 use cloakroom_platform::api::{ApiError, BodyLimits, receive_body};
 use cloakroom_platform::telemetry;
+use cloakroom_proxy::ProxyServer;
 use cloakroom_threeds::ThreedsServer;
 use cloakroom_tokens::TokenVault;
 use futures_util::FutureExt as _;
@@ -43,6 +44,7 @@ struct Routes {
     tokens: OpenApiRouter<TokenVault>,
     management: OpenApiRouter<Vault>,
     threeds: OpenApiRouter<ThreedsServer>,
+    proxies: OpenApiRouter<ProxyServer>,
     removed: OpenApiRouter,
     /// Require a key, and return the same to every tenant.
     catalog: OpenApiRouter,
@@ -62,6 +64,7 @@ impl Routes {
             tokens: cloakroom_tokens::routes(),
             management: cloakroom_management::routes(),
             threeds: cloakroom_threeds::routes(),
+            proxies: cloakroom_proxy::routes(),
             removed: removed_operations::routes(),
             catalog: formulas::routes(),
         }
@@ -76,6 +79,7 @@ impl Routes {
                 .with_state(tokens.clone())
                 .merge(self.management.with_state(vault.clone()))
                 .merge(self.threeds.with_state(threeds.clone()))
+                .merge(self.proxies.with_state(node.proxy.clone()))
                 .merge(self.removed),
             catalog: self.catalog,
         }
@@ -85,6 +89,7 @@ impl Routes {
         let mut keyed = self.tokens.into_openapi();
         keyed.merge(self.management.into_openapi());
         keyed.merge(self.threeds.into_openapi());
+        keyed.merge(self.proxies.into_openapi());
         keyed.merge(self.removed.into_openapi());
         keyed.merge(self.catalog.into_openapi());
         openapi::document(self.open.into_openapi(), keyed)

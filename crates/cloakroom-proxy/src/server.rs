@@ -1,0 +1,55 @@
+//! The proxy server: the vault of tokens together with the state of the proxy.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use cloakroom_core::vault::Vault;
+use cloakroom_platform::api::HasHttpConfig;
+use cloakroom_platform::config;
+use cloakroom_tokens::tokens::TokenVault;
+
+/// A shared handle, passed to every operation of the proxy.
+#[derive(Clone)]
+pub struct ProxyServer(Arc<ProxyState>);
+
+pub struct ProxyState {
+    tokens: TokenVault,
+}
+
+impl ProxyServer {
+    pub fn new(tokens: &TokenVault) -> Self {
+        Self(Arc::new(ProxyState {
+            tokens: tokens.clone(),
+        }))
+    }
+}
+
+impl Deref for ProxyServer {
+    type Target = ProxyState;
+
+    fn deref(&self) -> &ProxyState {
+        &self.0
+    }
+}
+
+impl Deref for ProxyState {
+    type Target = TokenVault;
+
+    fn deref(&self) -> &TokenVault {
+        &self.tokens
+    }
+}
+
+impl HasHttpConfig for ProxyServer {
+    fn http_config(&self) -> &config::Http {
+        &self.config.http
+    }
+}
+
+/// For handlers that need only the context of every operation.
+impl FromRef<ProxyServer> for Vault {
+    fn from_ref(server: &ProxyServer) -> Self {
+        Self::clone(server)
+    }
+}
