@@ -20,6 +20,10 @@ pub enum ReferenceKind {
     ApplePay,
     GooglePay,
     Config,
+    /// `encrypted`: the decrypted content of the header `BT-ENCRYPTED`.
+    Encrypted,
+    /// `proxy`, or a path that starts with `proxy.`: the proxied request itself.
+    Proxy,
 }
 
 const PREFIXES: [(&str, ReferenceKind); 6] = [
@@ -39,7 +43,11 @@ impl Reference {
             let found = prefixes.find(|(name, _)| *name == prefix.trim_end());
             found.map(|(name, kind)| (name, kind, id.trim()))
         });
-        let (name, kind, id) = prefixed.unwrap_or(("id", ReferenceKind::TokenData, text));
+        let (name, kind, id) = prefixed.unwrap_or_else(|| match text {
+            "encrypted" if context.is_proxy() => ("encrypted", ReferenceKind::Encrypted, text),
+            _ if context.is_proxy() && is_proxy_path(text) => ("proxy", ReferenceKind::Proxy, text),
+            _ => ("id", ReferenceKind::TokenData, text),
+        });
         if id.is_empty() {
             return Err(ParseError::NoValue);
         }
@@ -54,4 +62,10 @@ impl Reference {
             id: id.to_owned(),
         })
     }
+}
+
+/// Whether a text is a variable path of the proxied request. A token with such an id is `{{ token: ID }}`.
+fn is_proxy_path(text: &str) -> bool {
+    let rest = text.strip_prefix("proxy");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
