@@ -4,7 +4,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use cloakroom_core::rate_limits::RateLimits;
 use cloakroom_core::vault::Vault;
+use cloakroom_egress::Egress;
 use cloakroom_platform::api::HasHttpConfig;
 use cloakroom_platform::config;
 use cloakroom_tokens::tokens::TokenVault;
@@ -15,12 +17,18 @@ pub struct ProxyServer(Arc<ProxyState>);
 
 pub struct ProxyState {
     tokens: TokenVault,
+    /// The only way to destinations.
+    pub egress: Egress,
+    /// Admits the work of a request on this node, but not its wait for the destination.
+    pub limits: Arc<RateLimits>,
 }
 
 impl ProxyServer {
-    pub fn new(tokens: &TokenVault) -> Self {
+    pub fn new(tokens: &TokenVault, egress: &Egress, limits: &Arc<RateLimits>) -> Self {
         Self(Arc::new(ProxyState {
             tokens: tokens.clone(),
+            egress: egress.clone(),
+            limits: Arc::clone(limits),
         }))
     }
 }
