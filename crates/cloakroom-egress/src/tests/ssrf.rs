@@ -109,7 +109,7 @@ async fn no_target_of_the_corpus_is_reached() {
     let victim = start_victim([127, 0, 0, 1], &bytes).await;
     let answers: Arc<Mutex<Vec<IpAddr>>> = Arc::default();
     let scripted = answers.clone();
-    let client = Client::with_names(
+    let mut client = Client::with_names(
         &Authority::new(),
         &victim,
         move |_| scripted.lock().unwrap().clone(),
@@ -119,6 +119,7 @@ async fn no_target_of_the_corpus_is_reached() {
             config.http.base_url = Some("https://vault.self.psp.example".parse().unwrap());
         },
     );
+    client.timeouts.connect = Duration::from_millis(200);
 
     let targets = targets(victim.address.port());
     assert!(targets.len() >= TARGETS_MIN, "{}", targets.len());
