@@ -9,17 +9,22 @@ use cloakroom_platform::api::HasHttpConfig;
 use cloakroom_platform::config;
 use cloakroom_tokens::tokens::TokenVault;
 
+use crate::proxies::DefinitionCache;
+
 /// A shared handle, passed to every operation of the proxy.
 #[derive(Clone)]
 pub struct ProxyServer(Arc<ProxyState>);
 
 pub struct ProxyState {
     tokens: TokenVault,
+    /// Pre-configured proxies, by key.
+    pub definitions: DefinitionCache,
 }
 
 impl ProxyServer {
     pub fn new(tokens: &TokenVault) -> Self {
         Self(Arc::new(ProxyState {
+            definitions: DefinitionCache::new(&tokens.config.access),
             tokens: tokens.clone(),
         }))
     }
