@@ -9,7 +9,7 @@ use cloakroom_platform::api::HasHttpConfig;
 use cloakroom_platform::config;
 use cloakroom_tokens::tokens::TokenVault;
 
-use crate::proxies::DefinitionCache;
+use crate::definition::DefinitionCache;
 
 /// A shared handle, passed to every operation of the proxy.
 #[derive(Clone)]

@@ -157,6 +157,11 @@ impl ApiError {
         )
     }
 
+    /// 502: a destination could not be reached or returned something unusable. `code` identifies the failure.
+    pub fn bad_gateway(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, code, detail)
+    }
+
     /// 429: a limit is exceeded. `code` identifies the limit.
     pub fn too_many(
         code: &'static str,
@@ -185,11 +190,6 @@ impl ApiError {
             code,
             "An internal error occurred. The BT-TRACE-ID header identifies this request in the log.",
         )
-    }
-
-    /// 502: a destination failed, or its response cannot be returned. `code` identifies how.
-    pub fn bad_gateway(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::BAD_GATEWAY, code, detail)
     }
 
     /// 501: a feature of the API that this service does not have. `detail` names the alternative.

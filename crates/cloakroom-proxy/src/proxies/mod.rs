@@ -7,10 +7,10 @@ mod api;
 mod application;
 mod body;
 mod create;
-mod definition;
 mod delete;
 mod destination;
 mod find;
+mod find_by_key;
 mod parameters;
 mod proxy;
 mod rotate;
@@ -28,13 +28,14 @@ use cloakroom_platform::storage;
 pub use self::api::routes;
 pub use self::body::NewProxy;
 pub use self::create::create;
-pub use self::definition::{DefinitionCache, ProxyDefinition, find_by_key};
 pub use self::delete::delete;
 pub use self::find::{Filter, ProxyPage, find, list};
+pub use self::find_by_key::find_by_key;
 pub use self::proxy::Proxy;
 pub use self::rotate::rotate_key;
 pub(crate) use self::store::STATEMENTS;
 pub use self::update::{patch, replace};
+pub use crate::definition::ProxyDefinition;
 use crate::server::ProxyServer;
 
 #[derive(Debug, thiserror::Error)]

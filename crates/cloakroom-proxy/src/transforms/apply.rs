@@ -7,6 +7,7 @@ use cloakroom_crypto::Sensitive;
 use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, IF_RANGE, LAST_MODIFIED, RANGE,
 };
+use cloakroom_tokens::tokens::TokenVault;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::append::insert;
@@ -15,7 +16,6 @@ use super::template::Variables;
 use super::tokenize::Tokenize;
 use super::{BODY_BYTES_MAX, Configuration, Error, Failure, Reason, Transform, Transforms};
 use crate::exchange::{BufferedResponse, Exchange};
-use crate::server::ProxyServer;
 
 /// Headers that describe the body as the destination sent it. Its digests would disclose what a transform removed.
 const BODY_HEADERS: [HeaderName; 7] = [
@@ -33,7 +33,7 @@ const BODY_HEADERS: [HeaderName; 7] = [
 /// Fails if a later response transform is known to fail: the destination would act on the request, and the caller would
 /// not learn the result.
 pub async fn apply_request(
-    server: &ProxyServer,
+    vault: &TokenVault,
     transforms: &Transforms,
     exchange: &mut Exchange,
 ) -> Result<(), Error> {
@@ -45,7 +45,7 @@ pub async fn apply_request(
         }
     }
     for (index, transform) in transforms.request.iter().enumerate() {
-        let outcome = transform_request(server, transforms, transform, exchange).await;
+        let outcome = transform_request(vault, transforms, transform, exchange).await;
         outcome.map_err(|reason| Error::Request(failure(index, transform, reason)))?;
     }
     if !transforms.response.is_empty() {
@@ -55,13 +55,13 @@ pub async fn apply_request(
 }
 
 async fn transform_request(
-    server: &ProxyServer,
+    vault: &TokenVault,
     transforms: &Transforms,
     transform: &Transform,
     exchange: &mut Exchange,
 ) -> Result<(), Reason> {
     if let Transform::Tokenize(tokenize) = transform {
-        return tokenize_values(server, transforms, tokenize, exchange, None)
+        return tokenize_values(vault, transforms, tokenize, exchange, None)
             .await
             .map(drop);
     }
@@ -100,7 +100,7 @@ fn request_plain_response(headers: &mut HeaderMap) {
 
 /// Applies the response transforms. If it fails, the response is not returned.
 pub async fn apply_response(
-    server: &ProxyServer,
+    vault: &TokenVault,
     transforms: &Transforms,
     exchange: &mut Exchange,
     response: &mut BufferedResponse,
@@ -114,7 +114,7 @@ pub async fn apply_response(
         let outcome = match transform {
             Transform::Tokenize(tokenize) => {
                 let numbers =
-                    tokenize_values(server, transforms, tokenize, exchange, Some(response)).await;
+                    tokenize_values(vault, transforms, tokenize, exchange, Some(response)).await;
                 numbers.map(|numbers| tokenized.extend(numbers))
             }
             transform => transform_response(&transforms.configuration, transform, exchange, response),
@@ -163,7 +163,7 @@ fn mask_body(mask: &Mask, body: &[u8]) -> Result<Vec<u8>, Reason> {
 
 /// Creates a token with the permissions of the proxy's application; returns the card numbers in it.
 async fn tokenize_values(
-    server: &ProxyServer,
+    vault: &TokenVault,
     transforms: &Transforms,
     tokenize: &Tokenize,
     exchange: &mut Exchange,
@@ -178,7 +178,7 @@ async fn tokenize_values(
         configuration: &transforms.configuration,
         response,
     };
-    let created = tokenize.apply(server, &caller, &variables).await?;
+    let created = tokenize.apply(vault, &caller, &variables).await?;
     if let Some(identifier) = &tokenize.identifier {
         exchange.created.push((identifier.clone(), created.body));
     }
