@@ -31,7 +31,8 @@ impl Context {
         match self {
             Self::IdAlias | Self::SearchIndex | Self::Mask => &["data"],
             Self::Fingerprint => &["data", "metadata"],
-            Self::Detokenize | Self::Proxy | Self::Transform => &[],
+            Self::Detokenize | Self::Transform => &[],
+            Self::Proxy => &["proxy"],
         }
     }
 
@@ -49,6 +50,11 @@ impl Context {
     /// Whether an empty result is an error.
     pub(crate) fn requires_text(self) -> bool {
         matches!(self, Self::Fingerprint | Self::SearchIndex)
+    }
+
+    /// Whether an expression belongs to a proxied request.
+    pub(crate) fn is_proxy(self) -> bool {
+        self == Self::Proxy
     }
 
     pub(crate) fn allows(self, kind: ReferenceKind) -> bool {

@@ -42,7 +42,7 @@ mod variable;
 
 pub use cache::ParseCache;
 pub use context::Context;
-pub use document::{Document, DocumentError, Reference, ReferenceKind};
+pub use document::{Document, DocumentError, Reference, ReferenceKind, TextPiece, text_pieces};
 pub use error::{EvaluationError, ParseError};
 pub use mask::{Mask, MaskError};
 pub use scope::{Hmac, HmacAlgorithm, Random, Scope, Sources};

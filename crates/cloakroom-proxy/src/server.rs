@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRef;
 use cloakroom_core::vault::Vault;
+use cloakroom_egress::Egress;
 use cloakroom_platform::api::HasHttpConfig;
 use cloakroom_platform::config;
 use cloakroom_tokens::tokens::TokenVault;
@@ -17,13 +18,16 @@ pub struct ProxyServer(Arc<ProxyState>);
 
 pub struct ProxyState {
     tokens: TokenVault,
+    /// Requests to destinations.
+    pub egress: Egress,
     /// Pre-configured proxies, by key.
     pub definitions: DefinitionCache,
 }
 
 impl ProxyServer {
-    pub fn new(tokens: &TokenVault) -> Self {
+    pub fn new(tokens: &TokenVault, egress: &Egress) -> Self {
         Self(Arc::new(ProxyState {
+            egress: egress.clone(),
             definitions: DefinitionCache::new(&tokens.config.access),
             tokens: tokens.clone(),
         }))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cloakroom_core::deprecations::Counts;
 use cloakroom_core::rate_limits::{self, RateLimits};
 use cloakroom_core::vault::{self, Vault};
+use cloakroom_egress::Egress;
 use cloakroom_platform::config::Config;
 use cloakroom_proxy::ProxyServer;
 use cloakroom_threeds::networks;
@@ -32,6 +33,8 @@ pub enum Error {
     RateLimits(#[from] rate_limits::Error),
     #[error(transparent)]
     CardNetworks(#[from] networks::Error),
+    #[error(transparent)]
+    Egress(#[from] cloakroom_egress::Error),
 }
 
 impl Node {
@@ -50,7 +53,7 @@ impl Node {
             rate_limits: Arc::new(RateLimits::open(vault)?),
             deprecation_counts: Counts::default(),
             threeds: ThreedsServer::new(&tokens)?,
-            proxy: ProxyServer::new(&tokens),
+            proxy: ProxyServer::new(&tokens, &Egress::open(&vault.config)?),
         })))
     }
 }

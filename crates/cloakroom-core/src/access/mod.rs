@@ -9,6 +9,7 @@ mod new_grants;
 mod permission;
 mod principal;
 mod principal_cache;
+mod purpose;
 mod quotas;
 mod row_mac;
 mod store;
@@ -32,6 +33,7 @@ pub use self::principal::tests::test_principal;
 pub use self::principal::{GrantExceeded, PermissionDenied, Principal, PrincipalKind};
 pub(crate) use self::principal_cache::CacheEntry;
 pub use self::principal_cache::PrincipalCache;
+pub use self::purpose::{Purpose, USE_PERMISSIONS};
 pub use self::quotas::{QuotaSource, Quotas, RateLimit, TenantQuotas};
 pub use self::row_mac::{
     ApplicationRow, AuthenticatedRow, KeyRow, NO_QUOTAS, SessionRow, TenantRow,

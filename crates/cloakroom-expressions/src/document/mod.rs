@@ -2,12 +2,14 @@
 
 mod braces;
 mod filler;
+mod piece;
 mod reference;
 
 use serde_json::Value;
 
 use self::braces::{Inside, next_braces};
 use self::filler::Filler;
+pub use self::piece::{TextPiece, text_pieces};
 pub use self::reference::{Reference, ReferenceKind};
 use crate::budget::Budget;
 use crate::cursor::Cursor;
@@ -87,10 +89,19 @@ impl Document {
             variables: &[],
             sources: *sources,
         };
+        self.fill_in(&scope, value_of)
+    }
+
+    /// Replaces references by their values, with variables for the arguments of filters.
+    pub fn fill_in<'v>(
+        &self,
+        scope: &Scope<'_>,
+        value_of: impl Fn(&Reference) -> Option<&'v Value>,
+    ) -> Result<Value, DocumentError<EvaluationError>> {
         let mut filler = Filler {
             references: &self.references,
             value_of,
-            environment: Environment::new(self.context, &scope),
+            environment: Environment::new(self.context, scope),
             budget: Budget::default(),
         };
         filler.node(&self.root, &mut Vec::new())

@@ -20,6 +20,10 @@ pub enum ReferenceKind {
     ApplePay,
     GooglePay,
     Config,
+    /// `encrypted`: the decrypted content of the header `BT-ENCRYPTED`.
+    Encrypted,
+    /// `proxy`, or a path that starts with `proxy.`: the proxied request itself.
+    Proxy,
     /// `transform_identifier: 'NAME'`: the token that an earlier transform of a proxy created.
     TransformIdentifier,
     /// `req.card.number`: a variable of a proxy's transform and the path to one of its members.
@@ -44,11 +48,12 @@ impl Reference {
             let found = prefixes.find(|(name, _)| *name == prefix.trim_end());
             found.map(|(name, kind)| (name, kind, id.trim()))
         });
-        let unprefixed = match context {
-            Context::Transform => ("variable", ReferenceKind::Variable, text),
+        let (name, kind, id) = prefixed.unwrap_or_else(|| match text {
+            _ if context == Context::Transform => ("variable", ReferenceKind::Variable, text),
+            "encrypted" if context.is_proxy() => ("encrypted", ReferenceKind::Encrypted, text),
+            _ if context.is_proxy() && is_proxy_path(text) => ("proxy", ReferenceKind::Proxy, text),
             _ => ("id", ReferenceKind::TokenData, text),
-        };
-        let (name, kind, id) = prefixed.unwrap_or(unprefixed);
+        });
         let id = match kind {
             ReferenceKind::TransformIdentifier => unquoted(id),
             _ => id,
@@ -67,6 +72,12 @@ impl Reference {
             id: id.to_owned(),
         })
     }
+}
+
+/// Whether a text is a variable path of the proxied request. A token with such an id is `{{ token: ID }}`.
+fn is_proxy_path(text: &str) -> bool {
+    let rest = text.strip_prefix("proxy");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The text between single or double quotes, if it has them.

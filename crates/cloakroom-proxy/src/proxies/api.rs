@@ -25,7 +25,12 @@ use crate::server::ProxyServer;
 pub fn routes() -> OpenApiRouter<ProxyServer> {
     OpenApiRouter::new()
         .routes(routes!(create_proxy, list_proxies))
-        .routes(routes!(find_proxy, replace_proxy, patch_proxy, delete_proxy))
+        .routes(routes!(
+            find_proxy,
+            replace_proxy,
+            patch_proxy,
+            delete_proxy
+        ))
         .routes(routes!(rotate_proxy_key))
 }
 
@@ -88,11 +93,7 @@ async fn list_proxies(
     let (filter, page) = parameters::read(query.as_deref()).map_err(ApiError::all_invalid)?;
     let listed = proxies::list(&server, &caller, &filter, page).await?;
     let bodies = listed.proxies.iter().map(|proxy| shown(&caller, proxy));
-    Answer::ok(&NumberedPageBody::new(
-        page,
-        listed.total,
-        bodies.collect(),
-    ))
+    Answer::ok(&NumberedPageBody::new(page, listed.total, bodies.collect()))
 }
 
 /// Read a proxy.

@@ -19,7 +19,10 @@ pub(super) async fn require_usable(
     let Some((row, row_mac)) = found.filter(|(row, _)| row.kind != ApplicationKind::Management)
     else {
         let rule = "must be the id of a private or public application of the tenant";
-        return Err(Error::Invalid(vec![FieldError::new("application.id", rule)]));
+        return Err(Error::Invalid(vec![FieldError::new(
+            "application.id",
+            rule,
+        )]));
     };
     if !row.is_genuine(server.keys.control(), &row_mac) {
         return Err(Error::Altered("application"));

@@ -58,7 +58,6 @@ pub async fn create(
             proxy.created_at = created_at;
             proxy
         });
-    let entry =
-        |proxy: &Proxy| Entry::new(caller, Operation::Create, EntityKind::Proxy, proxy.id);
+    let entry = |proxy: &Proxy| Entry::new(caller, Operation::Create, EntityKind::Proxy, proxy.id);
     commit(server, transaction, created, entry, template).await
 }

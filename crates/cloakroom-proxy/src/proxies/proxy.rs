@@ -87,7 +87,9 @@ impl NewProxy {
         kept: Option<&BTreeMap<String, String>>,
     ) -> Result<ValidatedProxy, Error> {
         let mut broken = Vec::new();
-        let name = self.name.ok_or_else(|| FieldError::new("name", "is required"));
+        let name = self
+            .name
+            .ok_or_else(|| FieldError::new("name", "is required"));
         let name = name.and_then(|name| check_name(&name).map(|()| name));
         let name = collect(name, &mut broken);
         let url = collect(destination::check_text(self.destination_url), &mut broken);
@@ -241,8 +243,13 @@ mod tests {
 
     use super::*;
 
-    fn validated(body: Value, kept: Option<&BTreeMap<String, String>>) -> Result<ValidatedProxy, Error> {
-        serde_json::from_value::<NewProxy>(body).unwrap().validate(kept)
+    fn validated(
+        body: Value,
+        kept: Option<&BTreeMap<String, String>>,
+    ) -> Result<ValidatedProxy, Error> {
+        serde_json::from_value::<NewProxy>(body)
+            .unwrap()
+            .validate(kept)
     }
 
     #[test]

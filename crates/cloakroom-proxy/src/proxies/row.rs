@@ -6,9 +6,9 @@ use cloakroom_crypto::{PolicyDigest, Sensitive};
 use cloakroom_platform::ids::TenantId;
 use uuid::Uuid;
 
+use super::Error;
 use super::proxy::{Proxy, SealedPart};
 use super::store::StoredProxy;
-use super::Error;
 use crate::server::ProxyServer;
 
 /// Domain of the keyed digest of a proxy key.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use cloakroom_core::caller::Caller;
 use cloakroom_crypto::Sensitive;
+use cloakroom_tokens::tokens::TokenVault;
 use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, IF_RANGE, LAST_MODIFIED, RANGE,
 };
-use cloakroom_tokens::tokens::TokenVault;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::append::insert;
@@ -117,7 +117,9 @@ pub async fn apply_response(
                     tokenize_values(vault, transforms, tokenize, exchange, Some(response)).await;
                 numbers.map(|numbers| tokenized.extend(numbers))
             }
-            transform => transform_response(&transforms.configuration, transform, exchange, response),
+            transform => {
+                transform_response(&transforms.configuration, transform, exchange, response)
+            }
         };
         outcome.map_err(|reason| Error::Response(failure(index, transform, reason)))?;
     }
@@ -196,7 +198,8 @@ fn check_size(body: &[u8]) -> Result<(), Reason> {
 fn check_plain(response: &BufferedResponse) -> Result<(), Reason> {
     check_size(response.body.expose())?;
     let mut encodings = response.headers.get_all(CONTENT_ENCODING).iter();
-    let is_encoded = encodings.any(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    let is_encoded =
+        encodings.any(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
     match is_encoded || response.status == StatusCode::PARTIAL_CONTENT {
         true => Err(Reason::Encoded),
         false => Ok(()),

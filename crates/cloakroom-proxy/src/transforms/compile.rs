@@ -60,7 +60,10 @@ pub fn compile(
     bodies: &[TransformBody],
     identifiers: &mut Vec<String>,
 ) -> Result<Vec<Transform>, Rejection> {
-    if bodies.iter().any(|body| given(body.code.as_ref()).is_some()) {
+    if bodies
+        .iter()
+        .any(|body| given(body.code.as_ref()).is_some())
+    {
         return Err(Rejection::NotBuilt);
     }
     let mut broken = Vec::new();
@@ -106,8 +109,7 @@ fn compile_one(
     let value = |allowed: Allowed| {
         let value = options.value.as_ref().filter(|value| !is_empty(value));
         let value = value.ok_or_else(|| FieldError::new("options.value", "is required"))?;
-        Template::parse(value, allowed, identifiers)
-            .map_err(|error| error.within("options.value"))
+        Template::parse(value, allowed, identifiers).map_err(|error| error.within("options.value"))
     };
     let location = || {
         let location = given(options.location.as_ref());
@@ -221,40 +223,146 @@ mod tests {
             (json!([]), "compiled"),
             (json!([mask]), "compiled"),
             (json!([mask, mask, mask]), "body"),
-            (json!([{"type": "code", "code": "module.exports = 1", "expression": "", "replacement": ""}]), "not built"),
+            (
+                json!([{"type": "code", "code": "module.exports = 1", "expression": "", "replacement": ""}]),
+                "not built",
+            ),
             (json!([{"code": "module.exports = 1"}]), "not built"),
             (json!([{"type": "code"}]), "[0].type"),
             (json!([{}]), "[0].type"),
-            (json!([{"type": "mask", "code": "", "matcher": "regex", "expression": "([0-9]+)", "replacement": "*"}]), "compiled"),
-            (json!([{"type": "mask", "matcher": "regex", "expression": "[0-9]+", "replacement": "*"}]), "[0].expression"),
-            (json!([{"type": "mask", "matcher": "regex", "expression": "([0-9", "replacement": "*"}]), "[0].expression"),
-            (json!([{"type": "mask", "matcher": "regex", "expression": "(a{1000}{1000})", "replacement": "*"}]), "[0].expression"),
-            (json!([{"type": "mask", "matcher": "regex", "replacement": "*"}]), "[0].expression"),
-            (json!([{"type": "mask", "matcher": "regex", "expression": "(a)", "replacement": "**"}]), "[0].replacement"),
-            (json!([{"type": "mask", "matcher": "chase_stratus_pan", "replacement": "*"}]), "compiled"),
-            (json!([{"type": "mask", "matcher": "chase_stratus_pan", "expression": "(a)", "replacement": "*"}]), "[0].expression"),
-            (json!([{"type": "mask", "matcher": "all", "replacement": "*"}]), "[0].matcher"),
+            (
+                json!([{"type": "mask", "code": "", "matcher": "regex", "expression": "([0-9]+)", "replacement": "*"}]),
+                "compiled",
+            ),
+            (
+                json!([{"type": "mask", "matcher": "regex", "expression": "[0-9]+", "replacement": "*"}]),
+                "[0].expression",
+            ),
+            (
+                json!([{"type": "mask", "matcher": "regex", "expression": "([0-9", "replacement": "*"}]),
+                "[0].expression",
+            ),
+            (
+                json!([{"type": "mask", "matcher": "regex", "expression": "(a{1000}{1000})", "replacement": "*"}]),
+                "[0].expression",
+            ),
+            (
+                json!([{"type": "mask", "matcher": "regex", "replacement": "*"}]),
+                "[0].expression",
+            ),
+            (
+                json!([{"type": "mask", "matcher": "regex", "expression": "(a)", "replacement": "**"}]),
+                "[0].replacement",
+            ),
+            (
+                json!([{"type": "mask", "matcher": "chase_stratus_pan", "replacement": "*"}]),
+                "compiled",
+            ),
+            (
+                json!([{"type": "mask", "matcher": "chase_stratus_pan", "expression": "(a)", "replacement": "*"}]),
+                "[0].expression",
+            ),
+            (
+                json!([{"type": "mask", "matcher": "all", "replacement": "*"}]),
+                "[0].matcher",
+            ),
             (json!([tokenize]), "compiled"),
             (json!([tokenize, tokenize]), "[1].options.identifier"),
-            (json!([{"type": "tokenize", "code": "", "expression": "", "replacement": "", "options": {"token": {"type": "card", "data": "{{ res }}"}}}]), "compiled"),
-            (json!([{"type": "tokenize", "options": {}}]), "[0].options.token"),
-            (json!([{"type": "tokenize", "options": {"token": "card"}}]), "[0].options.token"),
-            (json!([{"type": "tokenize", "options": {"token": {"type": "card", "data": "{{ config: KEY }}"}}}]), "[0].options.token.data"),
-            (json!([append("append_json", json!("{{ transform_identifier: 'card' | json: '$.id' }}"), "$.id")]), "[0].options.value"),
-            (json!([tokenize, append("append_json", json!("{{ transform_identifier: 'card' | json: '$.id' }}"), "$.id")]), "compiled"),
-            (json!([append("append_json", json!("a"), "id")]), "[0].options.location"),
-            (json!([append("append_json", json!("a"), "$..id")]), "[0].options.location"),
-            (json!([append("append_json", json!(""), "$.id")]), "[0].options.value"),
-            (json!([append("append_text", json!("{{ req.a }}"), "")]), "compiled"),
-            (json!([append("append_text", json!("{{ encrypted | json: '$.data' }}"), "")]), "[0].options.value"),
-            (json!([append("append_text", json!("{{ config: KEY }}"), "")]), "[0].options.value"),
-            (json!([append("append_text", json!("{{ 4f7f4a5c-1c6b-4a3c-8a9c-3a7e2a1f0b7d }}"), "")]), "[0].options.value"),
-            (json!([append("append_text", json!("{{ token: abc }}"), "")]), "[0].options.value"),
-            (json!([append("append_header", json!("a"), "X-Token")]), "compiled"),
-            (json!([append("append_header", json!("a"), "Content-Length")]), "[0].options.location"),
-            (json!([append("append_header", json!("a"), "a b")]), "[0].options.location"),
-            (json!([{"type": "append_text", "options": {"value": "a", "runtime": {"timeout": 0}}}]), "[0].options.runtime"),
-            (json!([{"type": "append_text", "matcher": "regex", "options": {"value": "a"}}]), "[0].matcher"),
+            (
+                json!([{"type": "tokenize", "code": "", "expression": "", "replacement": "", "options": {"token": {"type": "card", "data": "{{ res }}"}}}]),
+                "compiled",
+            ),
+            (
+                json!([{"type": "tokenize", "options": {}}]),
+                "[0].options.token",
+            ),
+            (
+                json!([{"type": "tokenize", "options": {"token": "card"}}]),
+                "[0].options.token",
+            ),
+            (
+                json!([{"type": "tokenize", "options": {"token": {"type": "card", "data": "{{ config: KEY }}"}}}]),
+                "[0].options.token.data",
+            ),
+            (
+                json!([append(
+                    "append_json",
+                    json!("{{ transform_identifier: 'card' | json: '$.id' }}"),
+                    "$.id"
+                )]),
+                "[0].options.value",
+            ),
+            (
+                json!([
+                    tokenize,
+                    append(
+                        "append_json",
+                        json!("{{ transform_identifier: 'card' | json: '$.id' }}"),
+                        "$.id"
+                    )
+                ]),
+                "compiled",
+            ),
+            (
+                json!([append("append_json", json!("a"), "id")]),
+                "[0].options.location",
+            ),
+            (
+                json!([append("append_json", json!("a"), "$..id")]),
+                "[0].options.location",
+            ),
+            (
+                json!([append("append_json", json!(""), "$.id")]),
+                "[0].options.value",
+            ),
+            (
+                json!([append("append_text", json!("{{ req.a }}"), "")]),
+                "compiled",
+            ),
+            (
+                json!([append(
+                    "append_text",
+                    json!("{{ encrypted | json: '$.data' }}"),
+                    ""
+                )]),
+                "[0].options.value",
+            ),
+            (
+                json!([append("append_text", json!("{{ config: KEY }}"), "")]),
+                "[0].options.value",
+            ),
+            (
+                json!([append(
+                    "append_text",
+                    json!("{{ 4f7f4a5c-1c6b-4a3c-8a9c-3a7e2a1f0b7d }}"),
+                    ""
+                )]),
+                "[0].options.value",
+            ),
+            (
+                json!([append("append_text", json!("{{ token: abc }}"), "")]),
+                "[0].options.value",
+            ),
+            (
+                json!([append("append_header", json!("a"), "X-Token")]),
+                "compiled",
+            ),
+            (
+                json!([append("append_header", json!("a"), "Content-Length")]),
+                "[0].options.location",
+            ),
+            (
+                json!([append("append_header", json!("a"), "a b")]),
+                "[0].options.location",
+            ),
+            (
+                json!([{"type": "append_text", "options": {"value": "a", "runtime": {"timeout": 0}}}]),
+                "[0].options.runtime",
+            ),
+            (
+                json!([{"type": "append_text", "matcher": "regex", "options": {"value": "a"}}]),
+                "[0].matcher",
+            ),
         ];
         for (list, expected) in cases {
             assert_eq!(

@@ -143,7 +143,9 @@ fn regex(expression: Option<&str>) -> Result<Regex, FieldError> {
     })?;
     match regex.captures_len() - 1 {
         1..=GROUPS_MAX => Ok(regex),
-        _ => Err(reject(format!("must have 1 to {GROUPS_MAX} capture groups"))),
+        _ => Err(reject(format!(
+            "must have 1 to {GROUPS_MAX} capture groups"
+        ))),
     }
 }
 
@@ -166,7 +168,11 @@ mod tests {
         let cases = [
             ("^(aa).*$", "aabbccaabbccaa", "**bbcc**bbcc**"),
             ("(aa)", "aabbccaabbccaa", "**bbcc**bbcc**"),
-            ("\"pan\":\"([0-9]+)\"", r#"{"pan":"4242","n":"4242"}"#, r#"{"pan":"****","n":"4242"}"#),
+            (
+                "\"pan\":\"([0-9]+)\"",
+                r#"{"pan":"4242","n":"4242"}"#,
+                r#"{"pan":"****","n":"4242"}"#,
+            ),
             ("(ab)(abc)", "ababc-ab", "*****-ab"),
             ("a(x)?b", "ab axb", "ab a*b"),
             ("(ü+)", "süß", "s*ß"),
@@ -177,7 +183,10 @@ mod tests {
             let masked = mask("regex", Some(expression), "*").apply(text).unwrap();
             assert_eq!(masked, expected, "{expression} {text}");
         }
-        assert_eq!(mask("regex", Some("(1+)"), "█").apply("2112").unwrap(), "2██2");
+        assert_eq!(
+            mask("regex", Some("(1+)"), "█").apply("2112").unwrap(),
+            "2██2"
+        );
     }
 
     #[test]
@@ -198,7 +207,10 @@ mod tests {
         let mask = mask("regex", Some("(a)"), "*");
 
         let matches = "a".repeat(MATCHES_MAX + 1);
-        assert!(matches!(mask.apply(&matches), Err(Reason::TooManyMatches(_))));
+        assert!(matches!(
+            mask.apply(&matches),
+            Err(Reason::TooManyMatches(_))
+        ));
         let long = "b".repeat(MASKED_BYTES_MAX + 1);
         assert!(matches!(mask.apply(&long), Err(Reason::TooLarge(_))));
     }

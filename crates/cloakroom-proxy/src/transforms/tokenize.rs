@@ -70,8 +70,9 @@ impl Tokenize {
         let text = Sensitive::new(token.to_string());
         let new: NewToken<'_> = parse_json(text.expose())
             .map_err(|error| Reason::Token(tokens::Error::Invalid(vec![error])))?;
-        let written = tokens::create(vault, caller, new, &ResponseTemplate::none());
-        let written = written.await.map_err(Reason::Token)?;
+        let template = ResponseTemplate::none();
+        let written = tokens::create(vault, caller, new, &template).await;
+        let written = written.map_err(Reason::Token)?;
         // Through text: a `RawValue` cannot be converted into a `Value` directly.
         let body = serde_json::to_string(&TokenBody::for_write(caller, &written));
         let mut body: Value = body

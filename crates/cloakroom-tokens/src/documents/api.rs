@@ -94,6 +94,7 @@ impl From<Error> for ApiError {
             }
             Error::Tokens(error) => error.into(),
             Error::Intents(error) => error.into(),
+            Error::Audit(error) => error.into(),
             Error::Keys(error) => error.into(),
         }
     }

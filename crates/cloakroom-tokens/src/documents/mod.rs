@@ -5,14 +5,16 @@ mod detokenize;
 mod enrichments;
 mod path;
 mod tokenize;
+mod values;
 
 use cloakroom_core::access::PermissionDenied;
-use cloakroom_core::keys;
+use cloakroom_core::{audit, keys};
 use cloakroom_platform::api::FieldError;
 
 pub use self::api::routes;
 pub use self::detokenize::detokenize;
 pub use self::tokenize::{TokenizedDocument, tokenize};
+pub use self::values::{LoadedValues, load};
 use crate::{intents, tokens};
 
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +30,8 @@ pub enum Error {
     Tokens(#[from] tokens::Error),
     #[error(transparent)]
     Intents(#[from] intents::Error),
+    #[error(transparent)]
+    Audit(#[from] audit::AuditError),
     #[error(transparent)]
     Keys(#[from] keys::Error),
 }

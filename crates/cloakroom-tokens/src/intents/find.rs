@@ -1,6 +1,6 @@
 //! Reads intents, reveals their data and opens them for conversion.
 
-use cloakroom_core::access::{Permission, PermissionDenied, Transform};
+use cloakroom_core::access::{Permission, PermissionDenied, Purpose, Resource, Transform};
 use cloakroom_core::audit::{EntityKind, Entry, Operation, Outcome};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::keys;
@@ -41,16 +41,18 @@ pub async fn open(vault: &DataVault, caller: &Caller, id: &str) -> Result<Opened
 
 /// Reveals the data of opened intents, with unexpired security codes.
 ///
-/// Intents have no container. The caller needs `token-intent:read`, and `token:read` with the transform `reveal` in the
-/// default container of the intent's type. The reads are in the audit log before this returns.
+/// Intents have no container. The caller needs the permission of the purpose, with the transform `reveal`, in the default
+/// container of the intent's type. Does not write to the audit log: see `read_entries`.
 pub async fn reveal(
     vault: &DataVault,
     caller: &Caller,
     opened: Vec<OpenedIntent>,
+    purpose: Purpose,
 ) -> Result<Vec<RevealedIntent>, Error> {
     for OpenedIntent { intent, .. } in &opened {
-        let container = intent.kind.default_container();
-        if caller.require(Permission::TokenRead, &container)? != Transform::Reveal {
+        let (container, id) = (&intent.kind.default_container(), None);
+        let subject = Resource { container, id };
+        if purpose.require_on(caller, subject)? != Transform::Reveal {
             return Err(PermissionDenied(Permission::TokenRead).into());
         }
     }
@@ -68,16 +70,20 @@ pub async fn reveal(
         }
         revealed.push(RevealedIntent { view, data: value });
     }
+    Ok(revealed)
+}
+
+/// The audit log entries of revealed intents. They must be recorded before the data is sent.
+pub fn read_entries(
+    caller: &Caller,
+    operation: Operation,
+    revealed: &[RevealedIntent],
+) -> Vec<Entry> {
     let entry = |intent: &RevealedIntent| {
         let id = intent.view.intent.id;
-        Entry::new(caller, Operation::Read, EntityKind::TokenIntent, id)
-            .with_outcome(Outcome::Revealed)
+        Entry::new(caller, operation, EntityKind::TokenIntent, id).with_outcome(Outcome::Revealed)
     };
-    vault
-        .audit
-        .record_reads(revealed.iter().map(entry).collect())
-        .await?;
-    Ok(revealed)
+    revealed.iter().map(entry).collect()
 }
 
 async fn find_code(

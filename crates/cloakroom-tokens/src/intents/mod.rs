@@ -19,7 +19,7 @@ use cloakroom_platform::storage;
 pub use self::api::{IntentBody, routes};
 pub use self::create::{NewIntent, create};
 pub use self::delete::delete;
-pub use self::find::{exists, find, open, reveal};
+pub use self::find::{exists, find, open, read_entries, reveal};
 pub use self::intent::{IntentView, OpenedIntent, RevealedIntent, TokenIntent};
 pub(crate) use self::store::{STATEMENTS, all_intents_locked, deleted_intents, locked_intents};
 pub use self::sweep::sweep;

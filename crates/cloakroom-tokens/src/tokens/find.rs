@@ -1,6 +1,6 @@
 //! Reads tokens and transforms their data by the caller's access rules.
 
-use cloakroom_core::access::Permission;
+use cloakroom_core::access::{Permission, Purpose};
 use cloakroom_core::audit::{Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::keys;
@@ -33,11 +33,17 @@ pub async fn record_reads(
     operation: Operation,
     views: &[TokenView],
 ) -> Result<(), Error> {
+    let entries = read_entries(caller, operation, views);
+    Ok(vault.audit.record_reads(entries).await?)
+}
+
+/// The audit log entries of reads or uses. Revealed data must not be sent before they are recorded.
+pub fn read_entries(caller: &Caller, operation: Operation, views: &[TokenView]) -> Vec<Entry> {
     let entries = views.iter().map(|view| {
         let (token, shown) = (&view.token, view.shown.as_ref());
         entry(caller, operation, &token.id, token.kind, shown)
     });
-    Ok(vault.audit.record_reads(entries.collect()).await?)
+    entries.collect()
 }
 
 /// Decrypts a token's data for use on the caller's behalf; the data never leaves the vault.
@@ -94,14 +100,16 @@ pub enum Lookup {
     Missing(Vec<TokenId>),
 }
 
-/// Finds several tokens at once. Missing tokens are reported before denied ones.
+/// Finds several tokens at once, with their data transformed for a purpose. Missing tokens are reported before denied
+/// ones. Does not write to the audit log: see `read_entries`.
 pub async fn find_all(
     vault: &TokenVault,
     caller: &Caller,
     ids: &[TokenId],
+    purpose: Purpose,
 ) -> Result<Lookup, Error> {
     let mut found = Vec::with_capacity(ids.len());
-    for row in store::find_all(&vault.db, caller.tenant, ids).await? {
+    for row in find_rows(vault, caller, ids).await? {
         found.push(view::open(vault, caller, row).await?);
     }
     let is_found = |id: &&TokenId| found.iter().any(|opened| opened.token.id == **id);
@@ -111,10 +119,25 @@ pub async fn find_all(
     }
     let mut views = Vec::with_capacity(found.len());
     for opened in found {
-        views.push(view::view(vault, caller, opened, Permission::TokenRead).await?);
+        views.push(view::view_for(vault, caller, opened, purpose).await?);
     }
-    record_reads(vault, caller, Operation::Read, &views).await?;
     Ok(Lookup::All(views))
+}
+
+/// One statement for all tokens; a single token shares its statement with concurrent reads.
+async fn find_rows(
+    vault: &TokenVault,
+    caller: &Caller,
+    ids: &[TokenId],
+) -> Result<Vec<store::TokenRow>, Error> {
+    Ok(match ids {
+        [] => Vec::new(),
+        [id] => {
+            let row = store::find(&vault.reads, caller.tenant, id).await?;
+            row.into_iter().collect()
+        }
+        ids => store::find_all(&vault.db, caller.tenant, ids).await?,
+    })
 }
 
 /// Finds those of several tokens that the caller may read, unordered. Does not write to the audit log: see

@@ -30,7 +30,8 @@ pub use self::create::validate::ValidatedToken;
 pub use self::create::{create, create_all};
 pub use self::delete::{delete, erase, is_erasable, sweep, sweep_reserved_ids};
 pub use self::find::{
-    Lookup, find, find_all, find_readable, read_data_internally, record_reads, use_data,
+    Lookup, find, find_all, find_readable, read_data_internally, read_entries, record_reads,
+    use_data,
 };
 pub use self::lock::TokenLocks;
 pub use self::request::{Change, NewToken, TokenPatch};

@@ -1,6 +1,6 @@
 //! A token as a caller sees it, with its data redacted, masked or revealed.
 
-use cloakroom_core::access::{Container, Permission, Transform};
+use cloakroom_core::access::{Container, Permission, Purpose, Transform};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::keys;
 use cloakroom_crypto::Sensitive;
@@ -127,6 +127,19 @@ pub(super) async fn view(
 ) -> Result<TokenView, Error> {
     let id = opened.token.id.text();
     let transform = caller.require_on(permission, opened.token.subject(&id))?;
+    drop(id);
+    view_with(vault, caller, opened, transform).await
+}
+
+/// Transforms a token's data as the caller's rules allow for a purpose.
+pub(super) async fn view_for(
+    vault: &TokenVault,
+    caller: &Caller,
+    opened: OpenedToken,
+    purpose: Purpose,
+) -> Result<TokenView, Error> {
+    let id = opened.token.id.text();
+    let transform = purpose.require_on(caller, opened.token.subject(&id))?;
     drop(id);
     view_with(vault, caller, opened, transform).await
 }

@@ -1,0 +1,98 @@
+//! What a caller loads data for, which determines the permission that it needs and the transform of the data.
+
+use super::{Permission, PermissionDenied, Principal, Resource, Transform};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Returning the data to the caller.
+    Read,
+    /// Sending the data to a destination.
+    Use,
+}
+
+/// Either permission allows a principal to invoke proxies: `proxy:invoke` is the newer name of `token:use`.
+pub const USE_PERMISSIONS: &[Permission] = &[Permission::ProxyInvoke, Permission::TokenUse];
+
+impl Purpose {
+    /// Requires the permission in at least one container.
+    pub fn require_anywhere(self, principal: &Principal) -> Result<(), PermissionDenied> {
+        match self {
+            Self::Read => principal.require_anywhere(Permission::TokenRead),
+            Self::Use => {
+                let mut permissions = USE_PERMISSIONS.iter().copied();
+                let is_granted = |it| principal.require_anywhere(it).is_ok();
+                match permissions.any(is_granted) {
+                    true => Ok(()),
+                    false => Err(PermissionDenied(Permission::ProxyInvoke)),
+                }
+            }
+        }
+    }
+
+    /// Requires the permission on a token; returns the transform for its data.
+    ///
+    /// Of two permissions that allow the use, the transform that reveals less applies. Redacted data cannot be used.
+    pub fn require_on(
+        self,
+        principal: &Principal,
+        subject: Resource<'_>,
+    ) -> Result<Transform, PermissionDenied> {
+        match self {
+            Self::Read => principal.require_on(Permission::TokenRead, subject),
+            Self::Use => {
+                let permissions = USE_PERMISSIONS.iter().copied();
+                let granted = permissions.filter_map(|it| principal.require_on(it, subject).ok());
+                match granted.min() {
+                    None | Some(Transform::Redact) => Err(PermissionDenied(Permission::TokenUse)),
+                    Some(transform) => Ok(transform),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::{AccessRule, Container, Grants, Scope, test_principal};
+
+    fn rule(permission: Permission, transform: Transform) -> AccessRule {
+        AccessRule {
+            description: "A rule".to_owned(),
+            priority: 1,
+            scope: Scope::Container(Container::root()),
+            transform,
+            permissions: [permission].into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn the_transform_that_reveals_less_applies_to_a_use() {
+        use Permission::{ProxyInvoke, TokenRead, TokenUse};
+        use Transform::{Mask, Redact, Reveal};
+        let cases: [(&[(Permission, Transform)], Option<Transform>); 8] = [
+            (&[], None),
+            (&[(TokenRead, Reveal)], None),
+            (&[(TokenUse, Reveal)], Some(Reveal)),
+            (&[(ProxyInvoke, Mask)], Some(Mask)),
+            (&[(TokenUse, Redact)], None),
+            (&[(TokenUse, Reveal), (ProxyInvoke, Mask)], Some(Mask)),
+            (&[(TokenUse, Mask), (ProxyInvoke, Reveal)], Some(Mask)),
+            (&[(TokenUse, Redact), (ProxyInvoke, Reveal)], None),
+        ];
+        for (rules, expected) in cases {
+            let rules = rules
+                .iter()
+                .map(|(permission, transform)| rule(*permission, *transform));
+            let mut principal = test_principal();
+            principal.grants = Grants {
+                permissions: [].into_iter().collect(),
+                rules: rules.collect(),
+            };
+            let (container, id) = (&Container::root(), None);
+            let subject = Resource { container, id };
+            let decided = Purpose::Use.require_on(&principal, subject).ok();
+            assert_eq!(decided, expected, "{:?}", principal.grants.rules);
+        }
+    }
+}
