@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use cloakroom_core::rate_limits::RateLimits;
 use cloakroom_core::vault::Vault;
 use cloakroom_egress::Egress;
 use cloakroom_platform::api::HasHttpConfig;
@@ -18,18 +19,21 @@ pub struct ProxyServer(Arc<ProxyState>);
 
 pub struct ProxyState {
     tokens: TokenVault,
-    /// Requests to destinations.
+    /// The only way to destinations.
     pub egress: Egress,
     /// Pre-configured proxies, by key.
     pub definitions: DefinitionCache,
+    /// Admits the work of a request on this node, but not its wait for the destination.
+    pub limits: Arc<RateLimits>,
 }
 
 impl ProxyServer {
-    pub fn new(tokens: &TokenVault, egress: &Egress) -> Self {
+    pub fn new(tokens: &TokenVault, egress: &Egress, limits: &Arc<RateLimits>) -> Self {
         Self(Arc::new(ProxyState {
+            tokens: tokens.clone(),
             egress: egress.clone(),
             definitions: DefinitionCache::new(&tokens.config.access),
-            tokens: tokens.clone(),
+            limits: Arc::clone(limits),
         }))
     }
 }

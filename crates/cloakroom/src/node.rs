@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cloakroom_core::deprecations::Counts;
 use cloakroom_core::rate_limits::{self, RateLimits};
 use cloakroom_core::vault::{self, Vault};
-use cloakroom_egress::Egress;
+use cloakroom_egress::{self as egress, Egress};
 use cloakroom_platform::config::Config;
 use cloakroom_proxy::ProxyServer;
 use cloakroom_threeds::networks;
@@ -34,7 +34,7 @@ pub enum Error {
     #[error(transparent)]
     CardNetworks(#[from] networks::Error),
     #[error(transparent)]
-    Egress(#[from] cloakroom_egress::Error),
+    Egress(#[from] egress::Error),
 }
 
 impl Node {
@@ -49,11 +49,13 @@ impl Node {
 
     fn new(vault: &Vault) -> Result<Self, Error> {
         let tokens = TokenVault::new(vault);
+        let egress = Egress::open(&vault.config)?;
+        let rate_limits = Arc::new(RateLimits::open(vault)?);
         Ok(Self(Arc::new(Components {
-            rate_limits: Arc::new(RateLimits::open(vault)?),
             deprecation_counts: Counts::default(),
             threeds: ThreedsServer::new(&tokens)?,
-            proxy: ProxyServer::new(&tokens, &Egress::open(&vault.config)?),
+            proxy: ProxyServer::new(&tokens, &egress, &rate_limits),
+            rate_limits,
         })))
     }
 }

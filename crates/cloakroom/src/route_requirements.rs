@@ -5,10 +5,10 @@
 
 use std::fmt::{self, Write as _};
 
-use Requirement::{Key, KeyInUrl, Kinds, Nothing, Permissions};
-use cloakroom_core::access::ALL_PERMISSIONS;
+use Requirement::{AnyOf, Key, KeyInUrl, Kinds, Nothing, Permissions};
 use cloakroom_core::access::ApplicationKind::{self, Private, Public};
 use cloakroom_core::access::Permission::{self, *};
+use cloakroom_core::access::{ALL_PERMISSIONS, USE_PERMISSIONS};
 use http::Method;
 
 /// The requirement of a route.
@@ -21,6 +21,8 @@ pub enum Requirement {
     KeyInUrl,
     /// Any key of an application of one of these kinds.
     Kinds(&'static [ApplicationKind]),
+    /// At least one of these. Scoped permissions are required in the containers of the affected tokens.
+    AnyOf(&'static [Permission]),
     /// All of these. Scoped permissions are required in the containers of the affected tokens.
     Permissions(&'static [Permission]),
 }
@@ -28,7 +30,7 @@ pub enum Requirement {
 impl Requirement {
     pub fn permissions(self) -> &'static [Permission] {
         match self {
-            Self::Permissions(required) => required,
+            Self::Permissions(required) | Self::AnyOf(required) => required,
             Self::Nothing | Self::Key | Self::KeyInUrl | Self::Kinds(_) => &[],
         }
     }
@@ -43,6 +45,10 @@ impl fmt::Display for Requirement {
             Self::Kinds(kinds) => {
                 let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
                 write!(f, "a key of a {} application", names.join(" or "))
+            }
+            Self::AnyOf(required) => {
+                let names: Vec<String> = required.iter().map(|name| format!("`{name}`")).collect();
+                f.write_str(&names.join(" or "))
             }
             Self::Permissions(required) => {
                 let names: Vec<String> = required.iter().map(|name| format!("`{name}`")).collect();
@@ -180,6 +186,17 @@ route_requirements! {
         Permissions(&[TenantInvitationCreate, TenantInvitationUpdate]);
     GET "/roles" Key;
 
+    GET "/proxy" AnyOf(USE_PERMISSIONS);
+    POST "/proxy" AnyOf(USE_PERMISSIONS);
+    PUT "/proxy" AnyOf(USE_PERMISSIONS);
+    PATCH "/proxy" AnyOf(USE_PERMISSIONS);
+    DELETE "/proxy" AnyOf(USE_PERMISSIONS);
+    GET "/proxy/{suffix}" AnyOf(USE_PERMISSIONS);
+    POST "/proxy/{suffix}" AnyOf(USE_PERMISSIONS);
+    PUT "/proxy/{suffix}" AnyOf(USE_PERMISSIONS);
+    PATCH "/proxy/{suffix}" AnyOf(USE_PERMISSIONS);
+    DELETE "/proxy/{suffix}" AnyOf(USE_PERMISSIONS);
+
     GET "/reactor-formulas" Key;
     POST "/reactor-formulas" Key;
     GET "/reactor-formulas/{id}" Key;
@@ -259,7 +276,11 @@ fn routes_requiring(permission: Permission) -> String {
     let routes = ROUTES.iter().filter_map(|route| {
         let required = route.needs.permissions();
         let others = required.iter().filter(|other| **other != permission);
-        let others: String = others.map(|other| format!(", with `{other}`")).collect();
+        let word = match route.needs {
+            AnyOf(_) => "or",
+            _ => "with",
+        };
+        let others: String = others.map(|other| format!(", {word} `{other}`")).collect();
         let is_required = required.contains(&permission);
         is_required.then(|| format!("`{route}`{others}"))
     });

@@ -41,6 +41,7 @@ entity_kinds! {
     Bank 3 "bank" "Bank" "Token";
     Card 2 "card" "Card" "Token";
     ClientKey 11 "key" "Client Encryption Key" "Client encryption key";
+    Destination 17 "destination" "Destination" "Destination";
     Document 15 "document" "Document" "Document";
     Invitation 9 "invitation" "Invitation" "Invitation";
     Member 8 "member" "Member" "Member";

@@ -12,6 +12,7 @@ use crate::access::key_prefix;
 use crate::authentication::{
     authenticate, authenticate_uncached, authenticate_with_fallback, caller,
 };
+use crate::caller::Caller;
 use crate::vault::Vault;
 
 pub const API_KEY: HeaderName = HeaderName::from_static("bt-api-key");
@@ -57,15 +58,50 @@ where
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
-    let actor = Actor {
-        tenant: caller.tenant.uuid,
-        application: caller.application,
-        key: caller.key,
-    };
+    let actor = actor_of(&caller);
     request.extensions_mut().insert(Arc::new(caller));
     let mut response = next(request).await;
     response.extensions_mut().insert(actor);
     response
+}
+
+/// Attaches the authenticated caller to a request that has an API key, and runs `next`. A request without the header has
+/// no caller; an invalid key is rejected, even where none is required.
+pub async fn accept_key<F>(
+    vault: &Vault,
+    mut request: Request,
+    next: impl FnOnce(Request) -> F,
+    reject: impl FnOnce(ApiError) -> Response,
+) -> Response
+where
+    F: Future<Output = Response>,
+{
+    if !request.headers().contains_key(API_KEY) {
+        return next(request).await;
+    }
+    let extensions = request.extensions();
+    let (trace_id, client) = (extensions.get::<TraceId>(), extensions.get::<ClientAddr>());
+    let principal = authenticate(vault, api_key(request.headers())).await;
+    let caller = match principal
+        .map_err(ApiError::from)
+        .and_then(|principal| caller(principal, trace_id, client))
+    {
+        Ok(caller) => caller,
+        Err(error) => return reject(error),
+    };
+    let actor = actor_of(&caller);
+    request.extensions_mut().insert(Arc::new(caller));
+    let mut response = next(request).await;
+    response.extensions_mut().insert(actor);
+    response
+}
+
+fn actor_of(caller: &Caller) -> Actor {
+    Actor {
+        tenant: caller.tenant.uuid,
+        application: caller.application,
+        key: caller.key,
+    }
 }
 
 /// The request's API key; empty, and therefore invalid, unless exactly one is sent. Of two keys, a proxy may have

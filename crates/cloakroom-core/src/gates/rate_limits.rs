@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use cloakroom_platform::admission::Overloaded;
+use cloakroom_platform::admission::{Overloaded, Permit};
 use cloakroom_platform::api::{ApiError, ClientAddr, Route};
+use cloakroom_platform::ids::TenantId;
 use http::Method;
 
 use crate::caller::Caller;
-use crate::rate_limits::{Decision, KeyInfo, RateLimits, RequestInfo, admit, reject_known};
+use crate::rate_limits::{
+    Decision, KeyInfo, OpenProxyKey, Proxy, RateLimits, RequestInfo, admit, reject_known,
+};
 
 /// Marks the response to a request that was counted with its key, in its extensions.
 #[derive(Clone, Copy)]
@@ -116,7 +119,7 @@ where
             route: Route::of(request.extensions()),
             address: address_of(&request),
             key: key_of(&request),
-            proxy: None,
+            proxy: open_proxy_of(&request),
         };
         admit(limits, &info).await
     };
@@ -154,12 +157,28 @@ where
     };
     match semaphore.acquire(caller.tenant.number).await {
         Ok(_permit) => next(request).await,
-        Err(Overloaded) => {
-            metrics::counter!("admission_rejected_total").increment(1);
-            let detail = "This node is processing too many requests of the tenant. Retry later.";
-            ApiError::unavailable("busy", detail).into_response()
-        }
+        Err(overloaded) => busy(overloaded).into_response(),
     }
+}
+
+/// Admits the part of a request that works on this node, for requests that then wait for another server without a
+/// permit. `is_batched` tells whether its statements are shared with concurrent requests.
+pub async fn admit_work(
+    limits: &RateLimits,
+    tenant: TenantId,
+    is_batched: bool,
+) -> Result<Permit, ApiError> {
+    let semaphore = match is_batched {
+        true => &limits.batched_admission,
+        false => &limits.admission,
+    };
+    semaphore.acquire(tenant.number).await.map_err(busy)
+}
+
+fn busy(_: Overloaded) -> ApiError {
+    metrics::counter!("admission_rejected_total").increment(1);
+    let detail = "This node is processing too many requests of the tenant. Retry later.";
+    ApiError::unavailable("busy", detail)
 }
 
 /// Creates and reads of single tokens, the most frequent requests.
@@ -198,6 +217,11 @@ fn method_text(method: &Method) -> &str {
 fn address_of(request: &Request) -> IpAddr {
     let client = request.extensions().get::<ClientAddr>();
     client.map_or(Ipv4Addr::UNSPECIFIED.into(), |client| client.0)
+}
+
+fn open_proxy_of(request: &Request) -> Option<(Proxy, &str)> {
+    let OpenProxyKey(key) = request.extensions().get()?;
+    Some((Proxy::Open, key))
 }
 
 fn key_of(request: &Request) -> Option<KeyInfo> {

@@ -25,7 +25,7 @@ pub use self::admit::{admit, reject_known};
 pub use self::decision::{Decision, HEADERS};
 use self::local_windows::LocalWindows;
 use self::rejections::Rejections;
-pub use self::request_info::{KeyInfo, Proxy, RequestInfo};
+pub use self::request_info::{KeyInfo, OpenProxyKey, Proxy, RequestInfo};
 use self::reserves::Reserves;
 pub use self::row::{Action, CounterKind, Row, written};
 use self::store::RedisCounter;

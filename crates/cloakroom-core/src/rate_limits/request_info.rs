@@ -1,6 +1,7 @@
 //! Attributes of a request that limits match on.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -38,6 +39,10 @@ pub enum Proxy {
     /// On a hostname of the customer.
     Hostname,
 }
+
+/// The key of the proxy that a request invokes without an API key. An extension of the request.
+#[derive(Clone, Debug)]
+pub struct OpenProxyKey(pub Arc<str>);
 
 impl Proxy {
     pub const ALL: [Self; 2] = [Self::Open, Self::Hostname];

@@ -69,6 +69,11 @@ impl Answer {
 #[derive(Clone, Copy, Debug)]
 pub struct SharedBody;
 
+/// Marks a response whose body is streamed from elsewhere: only the parts that have arrived take memory. As an extension
+/// of the response, it makes its bytes count as unsent one by one.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamedBody;
+
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
         let has_body = !self.body.is_empty();

@@ -15,6 +15,7 @@ use super::FieldError;
 use crate::storage;
 use crate::telemetry::ErrorCode;
 
+const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json; charset=utf-8");
 
 /// The body of every failed request.
@@ -157,6 +158,11 @@ impl ApiError {
         )
     }
 
+    /// 408: a destination did not respond in time.
+    pub fn destination_timeout(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "destination_timeout", detail)
+    }
+
     /// 502: a destination could not be reached or returned something unusable. `code` identifies the failure.
     pub fn bad_gateway(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, code, detail)
@@ -221,6 +227,38 @@ impl ApiError {
         self
     }
 
+    /// Sets the code.
+    #[must_use]
+    pub fn with_code(mut self, code: &'static str) -> Self {
+        self.problem.code = code;
+        self
+    }
+
+    /// The problem as a member of a JSON object, for clients that expect it there.
+    pub fn into_response_within(self, member: &'static str) -> Response {
+        let (status, code) = (self.status(), ErrorCode(self.problem.code));
+        let body = BTreeMap::from([(member, &self.problem)]);
+        let body = serde_json::to_vec(&body).unwrap_or_default();
+        self.respond(status, code, JSON, body)
+    }
+
+    fn respond(
+        &self,
+        status: StatusCode,
+        code: ErrorCode,
+        media_type: HeaderValue,
+        body: Vec<u8>,
+    ) -> Response {
+        let mut response = (status, [(CONTENT_TYPE, media_type)], body).into_response();
+        response.extensions_mut().insert(code);
+        if let Some(seconds) = self.retry_after_seconds {
+            response
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+
     pub fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
@@ -274,13 +312,6 @@ impl IntoResponse for ApiError {
         let status = self.status();
         let code = ErrorCode(self.problem.code);
         let body = serde_json::to_vec(&self.problem).unwrap_or_default();
-        let mut response = (status, [(CONTENT_TYPE, PROBLEM)], body).into_response();
-        response.extensions_mut().insert(code);
-        if let Some(seconds) = self.retry_after_seconds {
-            response
-                .headers_mut()
-                .insert(RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        response
+        self.respond(status, code, PROBLEM, body)
     }
 }

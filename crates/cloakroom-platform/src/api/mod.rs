@@ -16,7 +16,7 @@ mod path;
 mod query;
 mod timestamp;
 
-pub use answer::{Answer, SharedBody};
+pub use answer::{Answer, SharedBody, StreamedBody};
 pub use base_url::{BaseUrl, HasHttpConfig};
 pub use body::{
     BodyLimits, JsonBody, MergePatchBody, Received, parse_json, read_json, receive_body,

@@ -15,6 +15,7 @@ mod limits;
 mod log;
 mod network;
 mod plaintext;
+mod proxy;
 mod quotas;
 mod redis;
 mod reference;
@@ -46,6 +47,7 @@ pub use self::idempotency::Idempotency;
 pub use self::limits::Limits;
 pub use self::log::{Format, Level, Log};
 pub use self::network::Networks;
+pub use self::proxy::Proxy;
 pub use self::quotas::Quotas;
 pub use self::redis::Redis;
 pub use self::reference::{reference, sample};
@@ -82,6 +84,7 @@ pub struct Config {
     pub client_encryption: ClientEncryption,
     pub threeds: Threeds,
     pub egress: Egress,
+    pub proxy: Proxy,
     pub log: Log,
     pub telemetry: Telemetry,
 }
@@ -141,6 +144,7 @@ impl Config {
         self.tokens.check(&mut findings);
         self.client_encryption.check(&mut findings);
         self.threeds.check(&mut findings);
+        self.proxy.check(&mut findings);
         self.egress.check(is_production, &mut findings);
         self.telemetry.check(&mut findings);
 
@@ -182,6 +186,7 @@ impl Config {
             tokens: Tokens::read(source),
             client_encryption: ClientEncryption::read(source),
             threeds: Threeds::read(source),
+            proxy: Proxy::read(source),
             egress: Egress::read(source),
             log: Log::read(source),
             telemetry: Telemetry::read(source),

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use super::section::{Description, Row, environment_name};
 use super::{
     Access, Admin, Audit, ClientEncryption, Database, Deprecated, Egress, Http, Idempotency,
-    Limits, Log, Quotas, Redis, RootKey, SecurityCodes, Sessions, Telemetry, Tenants, Threeds,
-    Tokens, Vault,
+    Limits, Log, Proxy, Quotas, Redis, RootKey, SecurityCodes, Sessions, Telemetry, Tenants,
+    Threeds, Tokens, Vault,
 };
 
-pub(super) fn sections() -> [Description; 21] {
+pub(super) fn sections() -> [Description; 22] {
     [
         Vault::describe(),
         Http::describe(),
@@ -30,6 +30,7 @@ pub(super) fn sections() -> [Description; 21] {
         ClientEncryption::describe(),
         Threeds::describe(),
         Egress::describe(),
+        Proxy::describe(),
         Log::describe(),
         Telemetry::describe(),
     ]

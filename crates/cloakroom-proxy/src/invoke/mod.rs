@@ -1,10 +1,28 @@
-//! Invoking a proxy: `ANY /proxy` and below.
+//! Invoking a proxy: `ANY /proxy` and everything below it.
+//!
+//! [`pipeline`] has the steps in their order: `target` selects the proxy and checks the caller, `body` receives the body,
+//! `replace` replaces expressions (`template`, `values`), `pipeline` records the use in the audit log and sends the
+//! request, and `response` returns what the destination responded.
 
-use utoipa_axum::router::OpenApiRouter;
+mod api;
+mod body;
+mod call;
+mod content;
+mod encrypted;
+mod error;
+mod headers;
+mod outgoing;
+mod pairs;
+mod pipeline;
+mod replace;
+mod response;
+mod scanner;
+mod target;
+mod template;
+mod values;
+mod xml;
 
-use crate::server::ProxyServer;
-
-/// The routes of this module.
-pub fn routes() -> OpenApiRouter<ProxyServer> {
-    OpenApiRouter::new()
-}
+pub use self::api::{open_proxy_key, reject, routes};
+pub use self::call::InvocationPath;
+use self::error::Error;
+pub use self::response::DESTINATION_STATUS;

@@ -19,6 +19,7 @@ use cloakroom_core::{gates, rate_limits};
 use cloakroom_platform::api::{ApiError, BodyLimits, receive_body};
 use cloakroom_platform::telemetry;
 use cloakroom_proxy::ProxyServer;
+use cloakroom_proxy::invoke::{self, InvocationPath};
 use cloakroom_threeds::ThreedsServer;
 use cloakroom_tokens::TokenVault;
 use futures_util::FutureExt as _;
@@ -38,6 +39,8 @@ const OPEN_BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// The routes of every area. The only list: the document and the served routers are both made of it.
 struct Routes {
+    /// Without a key if the proxy is open.
+    invocations: OpenApiRouter<ProxyServer>,
     /// Without authentication.
     open: OpenApiRouter<ThreedsServer>,
     /// Require a key, and read or change data of a tenant.
@@ -52,6 +55,7 @@ struct Routes {
 
 /// The routes with their state, by what they require.
 struct Routers {
+    invocations: OpenApiRouter,
     open: OpenApiRouter,
     keyed: OpenApiRouter,
     catalog: OpenApiRouter,
@@ -60,6 +64,7 @@ struct Routers {
 impl Routes {
     fn new() -> Self {
         Self {
+            invocations: cloakroom_proxy::invocation_routes(),
             open: openapi::routes().merge(cloakroom_threeds::browser_routes()),
             tokens: cloakroom_tokens::routes(),
             management: cloakroom_management::routes(),
@@ -73,6 +78,7 @@ impl Routes {
     fn with_state(self, node: &Node) -> Routers {
         let (vault, tokens, threeds): (&Vault, &TokenVault, &ThreedsServer) = (node, node, node);
         Routers {
+            invocations: self.invocations.with_state(node.proxy.clone()),
             open: self.open.with_state(threeds.clone()),
             keyed: self
                 .tokens
@@ -92,6 +98,7 @@ impl Routes {
         keyed.merge(self.proxies.into_openapi());
         keyed.merge(self.removed.into_openapi());
         keyed.merge(self.catalog.into_openapi());
+        keyed.merge(self.invocations.into_openapi());
         openapi::document(self.open.into_openapi(), keyed)
     }
 }
@@ -116,6 +123,7 @@ pub fn api(node: Node) -> Api {
     let (open, open_document) = routers.open.split_for_parts();
     let (keyed, keyed_document) = routers.keyed.split_for_parts();
     let (catalog, catalog_document) = routers.catalog.split_for_parts();
+    let (invocations, invocations_document) = routers.invocations.split_for_parts();
     let table = RouteTable::new(
         node.config.http.prefix(),
         &[
@@ -125,12 +133,14 @@ pub fn api(node: Node) -> Api {
                 Authentication::Keyed(KeyLookup::PrimaryOrStandby),
                 catalog_document,
             ),
+            (Authentication::Proxy, invocations_document),
         ],
     );
     let handlers = open
         .layer(Extension(document_text()))
         .merge(keyed)
-        .merge(catalog);
+        .merge(catalog)
+        .merge(invocations);
     Api(Arc::new(Inner {
         route_table: table.expect("each path is in the route table once"),
         handlers,
@@ -232,6 +242,9 @@ impl Inner {
                 };
                 self.run_common_middleware(limits, request).await
             }
+            RouteMatch::Handler(_, Authentication::Proxy) => {
+                Box::pin(self.run_proxy_middleware(request)).await
+            }
             RouteMatch::Handler(_, Authentication::Keyed(lookup)) => {
                 authentication::require_key(node, lookup, request, |request| {
                     gates::deprecations::add_headers_and_count(
@@ -246,6 +259,31 @@ impl Inner {
                 .await
             }
         }
+    }
+
+    /// Middleware of proxied requests. The body is streamed, and the wait for the destination holds
+    /// no permit; the handler acquires one for the work on this node.
+    async fn run_proxy_middleware(&self, mut request: Request) -> Response {
+        if !request.headers().contains_key(authentication::API_KEY)
+            && let Some(path) = request.extensions().get::<InvocationPath>()
+            && let Some(key) = invoke::open_proxy_key(request.headers(), path)
+        {
+            request.extensions_mut().insert(key);
+        }
+        let node = &self.node;
+        let next = |request| {
+            gates::deprecations::add_headers_and_count(
+                node,
+                &node.deprecation_counts,
+                request,
+                |request| {
+                    gates::rate_limits::limit_rate(&node.rate_limits, request, |request| {
+                        call(self.handlers.clone(), request)
+                    })
+                },
+            )
+        };
+        authentication::accept_key(node, request, next, invoke::reject).await
     }
 
     /// Middleware after authentication, or without it on open routes.
@@ -310,6 +348,7 @@ fn exposed_headers() -> Vec<HeaderName> {
         header::ETAG,
         header::LOCATION,
         header::RETRY_AFTER,
+        invoke::DESTINATION_STATUS,
     ];
     own.into_iter()
         .chain(rate_limits::HEADERS)

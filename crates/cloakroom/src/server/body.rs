@@ -57,16 +57,27 @@ impl Progress {
     }
 }
 
+/// The memory that a body takes before it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodyMemory {
+    /// All of its bytes.
+    Owned,
+    /// None of its own: all responses share the bytes.
+    Shared,
+    /// Only the bytes that have arrived from elsewhere.
+    Streamed,
+}
+
 /// A body that is sent in pieces, and counts as unsent for its client.
 ///
 /// The bytes of a shared body take no memory of their own, and are not counted.
-pub(super) fn paced(body: Body, client: &Arc<Client>, is_shared: bool) -> Body {
+pub(super) fn paced(body: Body, client: &Arc<Client>, memory: BodyMemory) -> Body {
     if body.is_end_stream() {
         return body;
     }
-    let size = match is_shared {
-        true => 0,
-        false => usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX),
+    let size = match memory {
+        BodyMemory::Shared | BodyMemory::Streamed => 0,
+        BodyMemory::Owned => usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX),
     };
     let progress = PROGRESS.try_with(Arc::clone).ok();
     if let Some(progress) = &progress {
@@ -74,7 +85,7 @@ pub(super) fn paced(body: Body, client: &Arc<Client>, is_shared: bool) -> Body {
     }
     Body::new(PacedBody {
         charge: client.charge(size.saturating_add(OVERHEAD_BYTES)),
-        is_shared,
+        is_shared: memory == BodyMemory::Shared,
         inner: body,
         rest: Bytes::new(),
         progress,

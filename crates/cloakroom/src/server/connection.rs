@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::IntoResponse as _;
-use cloakroom_platform::api::{ApiError, ClientAddr, PeerCertificates, SharedBody};
+use cloakroom_platform::api::{ApiError, ClientAddr, PeerCertificates, SharedBody, StreamedBody};
 use cloakroom_platform::config::{BaseUrl, Http};
 use cloakroom_platform::telemetry::ClientAddress;
-use http::{HeaderMap, HeaderValue, Request, Response, Version, header};
+use http::{Extensions, HeaderMap, HeaderValue, Request, Response, Version, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::App;
-use super::body::paced;
+use super::body::{BodyMemory, paced};
 use super::streams::StreamExecutor;
 use super::strict_heads::StrictHeads;
 use super::usage::{Client, ConnectionSlot, ConnectionUsage, Usage};
@@ -181,8 +181,8 @@ impl<A: App> Connections<A> {
             close_after(&mut response);
         }
         self.add_security_headers(response.headers_mut());
-        let is_shared = response.extensions().get::<SharedBody>().is_some();
-        Ok(response.map(|body| paced(body, &client, is_shared)))
+        let memory = memory_of(response.extensions());
+        Ok(response.map(|body| paced(body, &client, memory)))
     }
 
     /// Adds the security headers of every response.
@@ -192,6 +192,16 @@ impl<A: App> Connections<A> {
         if self.tls.is_some() || base_url.is_some_and(BaseUrl::is_https) {
             headers.insert(header::STRICT_TRANSPORT_SECURITY, TRANSPORT_SECURITY);
         }
+    }
+}
+
+fn memory_of(extensions: &Extensions) -> BodyMemory {
+    if extensions.get::<SharedBody>().is_some() {
+        BodyMemory::Shared
+    } else if extensions.get::<StreamedBody>().is_some() {
+        BodyMemory::Streamed
+    } else {
+        BodyMemory::Owned
     }
 }
 

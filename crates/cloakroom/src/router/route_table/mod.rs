@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cloakroom_core::gates::authentication::KeyLookup;
 use cloakroom_platform::api::Route;
+use cloakroom_proxy::invoke::InvocationPath;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Uri};
 use utoipa::openapi::{OpenApi, PathItem};
@@ -15,6 +16,8 @@ pub(super) enum Authentication {
     Open,
     /// An API key, looked up on these database servers.
     Keyed(KeyLookup),
+    /// An API key, unless the proxy that is invoked is open. The body is streamed.
+    Proxy,
 }
 
 /// Result of matching a request.
@@ -81,16 +84,24 @@ impl RouteTable {
     /// Matches a request. Afterwards its path has neither the prefix nor a trailing slash.
     ///
     /// A path with an empty segment does not match: `//tokens` would bypass the rules of a proxy
-    /// that protect `/tokens`.
+    /// that protect `/tokens`. What follows `/proxy` is the destination's, and kept verbatim as an
+    /// extension of the request.
     pub(super) fn find<B>(&self, request: &mut Request<B>) -> RouteMatch<'_> {
-        if request.uri().path().contains("//") {
-            return RouteMatch::NotFound;
-        }
         if !self.prefix.is_empty() {
             match without_prefix(&self.prefix, request.uri()) {
                 Some(inside) => *request.uri_mut() = inside,
                 None => return RouteMatch::NotFound,
             }
+        }
+        if let Some(path) = InvocationPath::of(request.uri()) {
+            // The handler needs the path as it was sent; matching needs one segment.
+            let is_root = path.suffix.is_empty();
+            let matched = if is_root { "/proxy" } else { "/proxy/path" };
+            *request.uri_mut() = Uri::from_static(matched);
+            request.extensions_mut().insert(path);
+        }
+        if request.uri().path().contains("//") {
+            return RouteMatch::NotFound;
         }
         if let Some(trimmed) = without_trailing_slash(request.uri()) {
             *request.uri_mut() = trimmed;

@@ -1,0 +1,126 @@
+//! Which proxy a request invokes, and whether the caller may.
+
+use std::sync::Arc;
+
+use cloakroom_core::access::{ApplicationKind, PrincipalKind, Purpose};
+use cloakroom_core::caller::Caller;
+use cloakroom_egress::{DestinationUrl, HostList};
+use cloakroom_platform::api::ApiError;
+use cloakroom_platform::ids::TenantId;
+use serde_json::{Map, Value};
+
+use super::call::{Call, Selector};
+use super::error::Error;
+use crate::proxies::{self, ProxyDefinition};
+use crate::server::ProxyServer;
+
+/// The destination of a request, and on whose behalf it is sent.
+pub(super) struct Target {
+    pub(super) base: DestinationUrl,
+    pub(super) tenant: TenantId,
+    /// `None` for an ephemeral proxy.
+    pub(super) definition: Option<Arc<ProxyDefinition>>,
+    /// The caller whose tokens the request may contain. `None` if expressions are sent as they are: by a proxy that is
+    /// open to everyone, they would reveal tokens and configuration to whoever controls the request.
+    pub(super) replaces_for: Option<Arc<Caller>>,
+}
+
+impl Target {
+    pub(super) async fn select(server: &ProxyServer, call: &Call) -> Result<Self, Error> {
+        match call.selector.key()? {
+            Some(key) => Self::configured(server, call, key).await,
+            None => Self::ephemeral(call),
+        }
+    }
+
+    /// Requires a private application that may use tokens.
+    fn ephemeral(call: &Call) -> Result<Self, Error> {
+        let caller = call.caller.clone().ok_or_else(ApiError::unauthorized)?;
+        Purpose::Use.require_anywhere(&caller)?;
+        if caller.kind != PrincipalKind::Application
+            || caller.application_kind != ApplicationKind::Private
+        {
+            return Err(Error::EphemeralNeedsPrivateKey);
+        }
+        if caller.settings.disable_ephemeral_proxy {
+            return Err(Error::EphemeralDisabled);
+        }
+        let Selector::Url(Some(url)) = &call.selector else {
+            return Err(Error::NoTarget);
+        };
+        Ok(Self {
+            base: DestinationUrl::parse(url)?,
+            tenant: caller.tenant,
+            definition: None,
+            replaces_for: Some(caller),
+        })
+    }
+
+    /// Requires a caller that may use tokens, unless the proxy is open. A proxy is unknown to callers of other tenants.
+    async fn configured(server: &ProxyServer, call: &Call, key: &str) -> Result<Self, Error> {
+        let found = proxies::find_by_key(server, key).await;
+        let definition = found.map_err(ApiError::from)?.ok_or(Error::UnknownProxy)?;
+        let caller = call.caller.clone();
+        if definition.require_auth && caller.is_none() {
+            return Err(ApiError::unauthorized().into());
+        }
+        if caller
+            .as_ref()
+            .is_some_and(|it| it.tenant != definition.tenant)
+        {
+            return Err(Error::UnknownProxy);
+        }
+        let permitted = caller.as_ref().map(|it| Purpose::Use.require_anywhere(it));
+        let may_use = matches!(permitted, Some(Ok(())));
+        match permitted {
+            Some(Err(denied)) if definition.require_auth => return Err(denied.into()),
+            _ => {}
+        }
+        let replaces = may_use && !definition.disable_detokenization;
+        Ok(Self {
+            base: DestinationUrl::parse(&definition.destination_url)?,
+            tenant: definition.tenant,
+            replaces_for: caller.filter(|_| replaces),
+            definition: Some(definition),
+        })
+    }
+
+    /// The tenant's list of allowed hosts, if it has one.
+    pub(super) fn hosts(&self) -> Option<&HostList> {
+        let settings = match (&self.definition, &self.replaces_for) {
+            (Some(definition), _) => &definition.anonymous.settings,
+            (None, caller) => &caller.as_ref()?.settings,
+        };
+        settings.egress_hosts.as_ref()
+    }
+
+    pub(super) fn transforms_request(&self) -> bool {
+        let definition = self.definition.as_ref();
+        definition.is_some_and(|it| !it.transforms.request.is_empty())
+    }
+
+    pub(super) fn transforms_response(&self) -> bool {
+        let definition = self.definition.as_ref();
+        definition.is_some_and(|it| !it.transforms.response.is_empty())
+    }
+
+    /// A configuration value by its name.
+    pub(super) fn configuration(&self, name: &str) -> Result<Value, Error> {
+        let Some(definition) = &self.definition else {
+            let rule = "is available only with a pre-configured proxy";
+            return Err(Error::invalid_at("config", rule));
+        };
+        let value = definition.configuration.get(name);
+        let rule = "must name a value of the proxy's configuration";
+        let value = value.ok_or_else(|| Error::invalid_at("config", rule))?;
+        Ok(value.expose().as_str().into())
+    }
+
+    /// All configuration values, as an object.
+    pub(super) fn configuration_value(&self) -> Value {
+        let configuration = self.definition.iter().flat_map(|it| &*it.configuration);
+        let members =
+            configuration.map(|(name, value)| (name.clone(), value.expose().as_str().into()));
+        Value::Object(members.collect::<Map<_, _>>())
+    }
+}

@@ -1,0 +1,358 @@
+//! The parts of a request that contain expressions.
+//!
+//! Each becomes a JSON document of its expressions, and is rendered again from the document with values. Inserted
+//! values are encoded for their place and never searched for expressions.
+
+use bytes::Bytes;
+use cloakroom_expressions::{
+    Context, Document, DocumentError, ParseError, Reference, TextPiece, text_pieces,
+};
+use cloakroom_platform::api::{FieldError, read_json};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value, json};
+
+use super::content::ContentKind;
+use super::error::Error;
+use super::pairs::Pairs;
+use super::{headers, xml};
+
+/// Maximum number of expressions in body, query and headers together.
+const EXPRESSIONS_MAX: usize = 200;
+
+/// The expressions of a request.
+pub(super) struct RequestTemplate {
+    body: BodyTemplate,
+    query: Option<Pairs>,
+    /// Of body and query.
+    content: Document,
+    /// Of headers, which are evaluated last: they may contain a signature of the body.
+    pub(super) headers: Document,
+}
+
+impl RequestTemplate {
+    /// `body` is `None` if it is streamed; its expressions are then not replaced.
+    pub(super) fn parse(
+        sent: &HeaderMap,
+        query: Option<&str>,
+        body: Option<&Bytes>,
+    ) -> Result<Self, Error> {
+        let kind = ContentKind::of(sent);
+        let body = body
+            .map(|body| BodyTemplate::parse(kind, body))
+            .transpose()?;
+        let body = body.unwrap_or(BodyTemplate::Verbatim);
+        let query = query.and_then(Pairs::parse);
+        let content = json!({
+            "body": body.document(),
+            "query": query.as_ref().map(Pairs::document),
+        });
+        let headers = json!({ "headers": headers::document(sent) });
+        let template = Self {
+            body,
+            query,
+            content: Document::parse(Context::Proxy, &content).map_err(invalid)?,
+            headers: Document::parse(Context::Proxy, &headers).map_err(invalid)?,
+        };
+        match template.references().count() {
+            0..=EXPRESSIONS_MAX => Ok(template),
+            _ => Err(Error::TooManyExpressions(EXPRESSIONS_MAX)),
+        }
+    }
+
+    /// The references of all expressions, with duplicates.
+    pub(super) fn references(&self) -> impl Iterator<Item = &Reference> {
+        let headers = self.headers.references();
+        self.content.references().iter().chain(headers)
+    }
+
+    /// The references of body and query.
+    pub(super) fn content_references(&self) -> &[Reference] {
+        self.content.references()
+    }
+
+    /// The body and the query with values in the places of their expressions; `None` for one without expressions.
+    pub(super) fn render_content(
+        &self,
+        fill: impl FnOnce(&Document) -> Result<Value, Error>,
+    ) -> Result<RenderedContent, Error> {
+        let mut filled = fill(&self.content)?;
+        Ok(RenderedContent {
+            query: self
+                .query
+                .as_ref()
+                .map(|query| query.render(&filled["query"])),
+            body: self.body.render(filled["body"].take())?,
+        })
+    }
+
+    /// The headers with values in the places of their expressions.
+    pub(super) fn render_headers(
+        &self,
+        fill: impl FnOnce(&Document) -> Result<Value, Error>,
+    ) -> Result<Vec<(HeaderName, Vec<HeaderValue>)>, Error> {
+        let filled = fill(&self.headers)?;
+        headers::rendered(&filled["headers"])
+    }
+}
+
+pub(super) struct RenderedContent {
+    pub(super) body: Option<Vec<u8>>,
+    pub(super) query: Option<String>,
+}
+
+enum BodyTemplate {
+    /// Without expressions; sent as it is.
+    Verbatim,
+    Json(Value),
+    Form(Pairs),
+    Text(Vec<BodyPiece>, ContentKind),
+}
+
+enum BodyPiece {
+    Literal(Vec<u8>),
+    Expression { text: String, is_in_cdata: bool },
+}
+
+impl BodyTemplate {
+    fn parse(kind: ContentKind, body: &Bytes) -> Result<Self, Error> {
+        if kind == ContentKind::Form {
+            let text = std::str::from_utf8(body).ok();
+            let pairs = text.and_then(Pairs::parse);
+            return Ok(pairs.map_or(Self::Verbatim, Self::Form));
+        }
+        let is_json = match kind {
+            ContentKind::Binary => return Ok(Self::Verbatim),
+            _ if !contains_braces(body) => return Ok(Self::Verbatim),
+            ContentKind::Json => true,
+            ContentKind::Undeclared => read_json::<Value>(body).is_ok(),
+            _ => false,
+        };
+        match is_json {
+            true => Ok(Self::Json(read_json(body).map_err(Error::invalid)?)),
+            false => Ok(Self::Text(text_template(kind, body), kind)),
+        }
+    }
+
+    /// A JSON document with the expressions.
+    fn document(&self) -> Value {
+        match self {
+            Self::Verbatim => Value::Null,
+            Self::Json(value) => value.clone(),
+            Self::Form(pairs) => pairs.document(),
+            Self::Text(pieces, _) => {
+                let expressions = pieces.iter().filter_map(|piece| match piece {
+                    BodyPiece::Literal(_) => None,
+                    BodyPiece::Expression { text, .. } => Some(format!("{{{{{text}}}}}").into()),
+                });
+                Value::Array(expressions.collect())
+            }
+        }
+    }
+
+    fn render(&self, filled: Value) -> Result<Option<Vec<u8>>, Error> {
+        match self {
+            Self::Verbatim => Ok(None),
+            Self::Json(_) => {
+                let text = serde_json::to_vec(&filled);
+                text.map(Some)
+                    .map_err(|_| Error::invalid_at("body", "must be JSON"))
+            }
+            Self::Form(pairs) => Ok(Some(pairs.render(&filled).into_bytes())),
+            Self::Text(pieces, kind) => render_text(pieces, *kind, &filled).map(Some),
+        }
+    }
+}
+
+/// Splits text into literals and expressions. Bytes that are not UTF-8 are literals.
+fn text_template(kind: ContentKind, body: &[u8]) -> Vec<BodyPiece> {
+    let mut pieces = Vec::new();
+    let mut is_in_cdata = false;
+    for chunk in body.utf8_chunks() {
+        for piece in text_pieces(chunk.valid()) {
+            pieces.push(match piece {
+                TextPiece::Text(text) => {
+                    is_in_cdata = kind == ContentKind::Xml && xml::is_in_cdata(is_in_cdata, text);
+                    BodyPiece::Literal(text.as_bytes().to_vec())
+                }
+                TextPiece::Expression(text) => BodyPiece::Expression {
+                    text: match kind == ContentKind::Xml && !is_in_cdata {
+                        true => xml::unescape(text),
+                        false => text.to_owned(),
+                    },
+                    is_in_cdata,
+                },
+            });
+        }
+        pieces.push(BodyPiece::Literal(chunk.invalid().to_vec()));
+    }
+    pieces
+}
+
+fn render_text(pieces: &[BodyPiece], kind: ContentKind, filled: &Value) -> Result<Vec<u8>, Error> {
+    let mut filled = filled.as_array().into_iter().flatten();
+    let mut body = Vec::new();
+    for piece in pieces {
+        match piece {
+            BodyPiece::Literal(bytes) => body.extend_from_slice(bytes),
+            BodyPiece::Expression { is_in_cdata, .. } => {
+                let value = filled.next().map(value_text).unwrap_or_default();
+                let inserted = match (kind, is_in_cdata) {
+                    (ContentKind::Xml, false) => xml::escape(&value),
+                    (ContentKind::Xml, true) => xml::escape_cdata(&value),
+                    (ContentKind::Multipart, _) if value.contains(['\r', '\n']) => None,
+                    _ => Some(value),
+                };
+                let rule = "must not contain an expression whose value has characters that this content type \
+                            cannot contain";
+                let inserted = inserted.ok_or_else(|| Error::invalid_at("body", rule))?;
+                body.extend_from_slice(inserted.as_bytes());
+            }
+        }
+    }
+    Ok(body)
+}
+
+/// Whether text contains a complete expression.
+pub(super) fn contains_expression(text: &str) -> bool {
+    text.split_once("{{")
+        .is_some_and(|(_, rest)| rest.contains("}}"))
+}
+
+fn contains_braces(body: &[u8]) -> bool {
+    memchr::memmem::find(body, b"{{").is_some()
+}
+
+/// A value as text: null is empty, objects and arrays are JSON.
+pub(super) fn value_text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+pub(super) fn invalid(error: DocumentError<ParseError>) -> Error {
+    Error::invalid(FieldError::new(error.path, error.error.to_string()))
+}
+
+/// A JSON object of arrays, from values by name.
+pub(super) fn grouped(pairs: impl Iterator<Item = (String, Value)>) -> Value {
+    let mut members = Map::new();
+    for (name, value) in pairs {
+        let values = members
+            .entry(name)
+            .or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(values) = values {
+            values.push(value);
+        }
+    }
+    Value::Object(members)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::CONTENT_TYPE;
+
+    use super::*;
+
+    fn rendered(media: Option<&str>, body: &str, value: &Value) -> Result<Vec<u8>, Error> {
+        let mut headers = HeaderMap::new();
+        if let Some(media) = media {
+            headers.insert(CONTENT_TYPE, media.parse().unwrap());
+        }
+        let bytes = Bytes::copy_from_slice(body.as_bytes());
+        let template = RequestTemplate::parse(&headers, None, Some(&bytes))?;
+        let fill = |document: &Document| {
+            let filled = document.fill(|_| Some(value), &Default::default());
+            Ok(filled.unwrap())
+        };
+        let rendered = template.render_content(fill)?.body;
+        Ok(rendered.unwrap_or(bytes.to_vec()))
+    }
+
+    #[test]
+    fn values_are_encoded_for_their_place() {
+        let evil = json!("\"},<b>&=]]>\u{e9}");
+        let cases = [
+            (
+                Some("application/json"),
+                r#"{"a":"{{ x }}"}"#,
+                "{\"a\":\"\\\"},<b>&=]]>\u{e9}\"}",
+            ),
+            (
+                Some("application/json"),
+                r#"{"a":"-{{ x }}-"}"#,
+                "{\"a\":\"-\\\"},<b>&=]]>\u{e9}-\"}",
+            ),
+            (
+                None,
+                r#"{"a":"{{ x }}"}"#,
+                "{\"a\":\"\\\"},<b>&=]]>\u{e9}\"}",
+            ),
+            (None, "a {{ x }}", "a \"},<b>&=]]>\u{e9}"),
+            (
+                Some("application/x-www-form-urlencoded"),
+                "a=%7B%7B%20x%20%7D%7D&b=2",
+                "a=%22%7D%2C%3Cb%3E%26%3D%5D%5D%3E%C3%A9&b=2",
+            ),
+            (
+                Some("text/xml"),
+                "<a b=\"{{ x }}\">{{ x }}</a>",
+                "<a b=\"&quot;},&lt;b&gt;&amp;=]]&gt;\u{e9}\">&quot;},&lt;b&gt;&amp;=]]&gt;\u{e9}</a>",
+            ),
+            (
+                Some("application/soap+xml"),
+                "<a><![CDATA[{{ x }}]]></a>",
+                "<a><![CDATA[]]><![CDATA[\"},<b>&=]]]]><![CDATA[>\u{e9}]]><![CDATA[]]></a>",
+            ),
+            (Some("text/plain"), "{{ x }}", "\"},<b>&=]]>\u{e9}"),
+            (Some("image/png"), "{{ x }}", "{{ x }}"),
+        ];
+        for (media, body, expected) in cases {
+            let rendered = rendered(media, body, &evil).unwrap();
+            assert_eq!(String::from_utf8(rendered).unwrap(), expected, "{media:?}");
+        }
+    }
+
+    #[test]
+    fn json_values_keep_their_type() {
+        let json = Some("application/json");
+        let body = r#"{"a":"{{ x }}","b":"is {{ x }}","c":1.50}"#;
+        for (value, expected) in [
+            (json!(12), r#"{"a":12,"b":"is 12","c":1.50}"#),
+            (json!(true), r#"{"a":true,"b":"is true","c":1.50}"#),
+            (json!(null), r#"{"a":null,"b":"is ","c":1.50}"#),
+            (
+                json!({"d": [1]}),
+                r#"{"a":{"d":[1]},"b":"is {\"d\":[1]}","c":1.50}"#,
+            ),
+        ] {
+            let rendered = rendered(json, body, &value).unwrap();
+            assert_eq!(String::from_utf8(rendered).unwrap(), expected);
+        }
+        // Without an expression, the body is not parsed.
+        for body in ["{\"a\": 1 , \"a\":2}", "{", "{ {x} }"] {
+            assert_eq!(rendered(json, body, &json!(1)).unwrap(), body.as_bytes());
+        }
+        assert!(rendered(json, "{\"a\": {{ x }} }", &json!(1)).is_err());
+    }
+
+    #[test]
+    fn values_with_line_breaks_cannot_add_parts_to_a_multipart_body() {
+        let media = Some("multipart/form-data; boundary=b");
+        let body = "--b\r\n\r\n{{ x }}\r\n--b--";
+        assert!(rendered(media, body, &json!("1\r\n--b")).is_err());
+        assert!(rendered(media, body, &json!("1")).is_ok());
+    }
+
+    #[test]
+    fn the_number_of_expressions_is_limited() {
+        for (count, expected) in [(200, true), (201, false)] {
+            let body = "{{ x }}".repeat(count);
+            assert_eq!(
+                rendered(Some("text/plain"), &body, &json!(1)).is_ok(),
+                expected
+            );
+        }
+    }
+}
