@@ -7,10 +7,12 @@ use cloakroom_platform::api::{ApiError, ClientAddr};
 use cloakroom_platform::storage::{self, Db};
 use cloakroom_platform::telemetry::TraceId;
 use tokio::time::{sleep_until, timeout};
+use uuid::Uuid;
 
 use crate::access::{
-    self, AnyKey, AuthenticatedRow as _, CacheEntry, Credential, Error, Grants, KEY_MAC_DOMAIN,
-    KeyParts, LegacyKey, Principal, PrincipalKind, TenantQuotas, TenantSettings, secret_mac,
+    self, AnyKey, ApplicationKind, AuthenticatedRow as _, CacheEntry, Credential, Error, Grants,
+    KEY_MAC_DOMAIN, KeyParts, LegacyKey, Principal, PrincipalKind, TenantQuotas, TenantSettings,
+    secret_mac,
 };
 use crate::caller::Caller;
 use crate::keys::ControlKey;
@@ -262,6 +264,53 @@ fn principal(vault: &Vault, credential: Credential) -> Option<Principal> {
         kind,
         grants,
     })
+}
+
+/// A principal that acts for a pre-configured proxy, without an API key: with the grants of `application`, or with none.
+///
+/// `id` is recorded in the audit log in place of the key. `None` if the tenant or the application is deleted, expired
+/// or altered.
+pub async fn keyless_principal(
+    vault: &Vault,
+    tenant: i32,
+    application: Option<Uuid>,
+    id: Uuid,
+) -> Result<Option<Principal>, storage::Error> {
+    let control = vault.keys.control();
+    let Some((tenant, mac)) = access::find_tenant(&vault.db, tenant).await? else {
+        return Ok(None);
+    };
+    if !tenant.is_genuine(control, &mac) {
+        return Ok(None);
+    }
+    let (application, kind, grants) = match application {
+        None => (id, ApplicationKind::Public, Some(Grants::default())),
+        Some(application) => {
+            let found = access::find_application(&vault.db, tenant.id, application).await?;
+            let genuine = found.filter(|(row, mac)| row.is_genuine(control, mac));
+            let Some((row, _)) = genuine else {
+                return Ok(None);
+            };
+            (row.id, row.kind, Grants::parse(&row.grants))
+        }
+    };
+    let settings = TenantSettings::parse(&tenant.settings);
+    let quotas = TenantQuotas::parse(&tenant.quotas);
+    let (Some(grants), Some(settings), Some(quotas)) = (grants, settings, quotas) else {
+        return Ok(None);
+    };
+    Ok(Some(Principal {
+        tenant: tenant.id,
+        tenant_kind: tenant.kind,
+        settings,
+        quotas: quotas.or_default(&vault.config),
+        application,
+        application_kind: kind,
+        key: id,
+        is_legacy: false,
+        kind: PrincipalKind::Application,
+        grants,
+    }))
 }
 
 /// Builds the caller of a request from its authenticated principal.

@@ -12,6 +12,8 @@ pub enum Context {
     Detokenize,
     /// A request to a proxy or a reactor.
     Proxy,
+    /// An option of a proxy's transform.
+    Transform,
 }
 
 impl Context {
@@ -20,7 +22,7 @@ impl Context {
         match self {
             Self::IdAlias => 1000,
             Self::Fingerprint | Self::SearchIndex => 400,
-            Self::Mask | Self::Detokenize | Self::Proxy => TEXT_CHARACTERS_MAX,
+            Self::Mask | Self::Detokenize | Self::Proxy | Self::Transform => TEXT_CHARACTERS_MAX,
         }
     }
 
@@ -29,7 +31,7 @@ impl Context {
         match self {
             Self::IdAlias | Self::SearchIndex | Self::Mask => &["data"],
             Self::Fingerprint => &["data", "metadata"],
-            Self::Detokenize => &[],
+            Self::Detokenize | Self::Transform => &[],
             Self::Proxy => &["proxy"],
         }
     }
@@ -56,9 +58,11 @@ impl Context {
     }
 
     pub(crate) fn allows(self, kind: ReferenceKind) -> bool {
+        use ReferenceKind::{Config, TransformIdentifier, Variable};
         match self {
-            Self::Proxy => true,
-            Self::Detokenize => kind != ReferenceKind::Config,
+            Self::Proxy => !matches!(kind, Variable | TransformIdentifier),
+            Self::Detokenize => !matches!(kind, Config | Variable | TransformIdentifier),
+            Self::Transform => matches!(kind, Config | Variable | TransformIdentifier),
             Self::IdAlias | Self::Fingerprint | Self::SearchIndex | Self::Mask => false,
         }
     }

@@ -10,6 +10,7 @@ pub mod transforms;
 
 pub mod proxies;
 
+pub mod definition;
 pub mod exchange;
 pub mod server;
 

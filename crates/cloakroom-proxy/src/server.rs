@@ -11,6 +11,8 @@ use cloakroom_platform::api::HasHttpConfig;
 use cloakroom_platform::config;
 use cloakroom_tokens::tokens::TokenVault;
 
+use crate::definition::DefinitionCache;
+
 /// A shared handle, passed to every operation of the proxy.
 #[derive(Clone)]
 pub struct ProxyServer(Arc<ProxyState>);
@@ -19,6 +21,8 @@ pub struct ProxyState {
     tokens: TokenVault,
     /// The only way to destinations.
     pub egress: Egress,
+    /// Pre-configured proxies, by key.
+    pub definitions: DefinitionCache,
     /// Admits the work of a request on this node, but not its wait for the destination.
     pub limits: Arc<RateLimits>,
 }
@@ -28,6 +32,7 @@ impl ProxyServer {
         Self(Arc::new(ProxyState {
             tokens: tokens.clone(),
             egress: egress.clone(),
+            definitions: DefinitionCache::new(&tokens.config.access),
             limits: Arc::clone(limits),
         }))
     }

@@ -1,8 +1,8 @@
-//! Routes of removed operations (410) and of removed attributes (400 that names them).
+//! Routes of removed operations (410), of removed attributes (400 that names them) and of operations that are not built
+//! (501).
 //!
-//! Reactors and proxies are not implemented yet. Their paths report the attributes that were
-//! removed from them, to help with migrating an older integration; every other request to them is a
-//! 404.
+//! Reactors run code of tenants, which is not built. Their paths report the attributes that were removed from them, to
+//! help with migrating an older integration; every other request to them is a 501 that names the alternative.
 
 use std::sync::Arc;
 
@@ -30,12 +30,7 @@ pub fn routes<S: Clone + Send + Sync + 'static>() -> OpenApiRouter<S> {
         .routes(routes!(change_reactor))
         .routes(routes!(react))
         .routes(routes!(react_later))
-        .routes(routes!(list_proxies))
-        .routes(routes!(create_proxy))
-        .routes(routes!(find_proxy))
-        .routes(routes!(delete_proxy))
-        .routes(routes!(replace_proxy))
-        .routes(routes!(change_proxy))
+        .routes(routes!(find_reaction))
 }
 
 /// Operations on reactor formulas, which were removed.
@@ -68,18 +63,17 @@ removed_operations! {
 
 /// Operations that are not implemented, and the attributes that were removed from them.
 macro_rules! unimplemented_operations {
-    ($($handler:ident: $method:ident $path:literal $(($id:ident))?, $summary:literal, $removed:ident;)+) => {$(
+    ($($handler:ident: $method:ident $path:literal $(($($id:literal $what:ident),+))?, $summary:literal, $removed:ident;)+) => {$(
         #[doc = $summary]
         ///
-        /// Not implemented yet. An attribute that was removed from the interface is named, with its
-        /// replacement.
+        /// Not built. An attribute that was removed from the interface is named, with its replacement.
         #[utoipa::path(
             $method, path = $path, tag = "Not built",
-            $(params(("id" = String, Path, description = stringify!($id))),)?
+            $(params($(($id = String, Path, description = stringify!($what))),+),)?
             responses(
                 KeyErrors,
                 (status = 400, description = "An attribute was removed from the interface.", body = Problem),
-                (status = 404, description = "Not found.", body = Problem),
+                (status = 501, description = "Not built; `detail` names the alternative.", body = Problem),
             ),
         )]
         async fn $handler(
@@ -93,19 +87,14 @@ macro_rules! unimplemented_operations {
 
 unimplemented_operations! {
     list_reactors: get "/reactors", "List reactors.", NOTHING;
-    find_reactor: get "/reactors/{id}" (reactor), "Read a reactor.", NOTHING;
-    delete_reactor: delete "/reactors/{id}" (reactor), "Delete a reactor.", NOTHING;
+    find_reactor: get "/reactors/{id}" ("id" reactor), "Read a reactor.", NOTHING;
+    delete_reactor: delete "/reactors/{id}" ("id" reactor), "Delete a reactor.", NOTHING;
     create_reactor: post "/reactors", "Create a reactor.", REACTOR;
-    replace_reactor: put "/reactors/{id}" (reactor), "Change a reactor.", REACTOR;
-    change_reactor: patch "/reactors/{id}" (reactor), "Change parts of a reactor.", REACTOR;
-    react: post "/reactors/{id}/react" (reactor), "Run a reactor.", REACT;
-    react_later: post "/reactors/{id}/react-async" (reactor), "Run a reactor asynchronously.", REACT;
-    list_proxies: get "/proxies", "List proxies.", NOTHING;
-    find_proxy: get "/proxies/{id}" (proxy), "Read a proxy.", NOTHING;
-    delete_proxy: delete "/proxies/{id}" (proxy), "Delete a proxy.", NOTHING;
-    create_proxy: post "/proxies", "Create a proxy.", PROXY;
-    replace_proxy: put "/proxies/{id}" (proxy), "Change a proxy.", PROXY;
-    change_proxy: patch "/proxies/{id}" (proxy), "Change parts of a proxy.", PROXY;
+    replace_reactor: put "/reactors/{id}" ("id" reactor), "Change a reactor.", REACTOR;
+    change_reactor: patch "/reactors/{id}" ("id" reactor), "Change parts of a reactor.", REACTOR;
+    react: post "/reactors/{id}/react" ("id" reactor), "Run a reactor.", REACT;
+    react_later: post "/reactors/{id}/react-async" ("id" reactor), "Run a reactor asynchronously.", REACT;
+    find_reaction: get "/reactors/{id}/results/{request_id}" ("id" reactor, "request_id" request), "Read the result of a reactor.", NOTHING;
 }
 
 /// A removed attribute, and the row of the table that describes it.
@@ -114,10 +103,6 @@ type RemovedAttribute = (&'static str, DeprecatedFeature);
 const NOTHING: &[RemovedAttribute] = &[];
 const REACTOR: &[RemovedAttribute] = &[("formula", DeprecatedFeature::ReactorFormulas)];
 const REACT: &[RemovedAttribute] = &[("callback_url", DeprecatedFeature::ReactorCallbackUrl)];
-const PROXY: &[RemovedAttribute] = &[
-    ("request_reactor_id", DeprecatedFeature::ProxyReactors),
-    ("response_reactor_id", DeprecatedFeature::ProxyReactors),
-];
 
 /// Null counts as absent: clients that know the attribute send it so.
 fn reject_removed(caller: &Caller, received: &Received, removed: &[RemovedAttribute]) -> ApiError {
@@ -131,7 +116,10 @@ fn reject_removed(caller: &Caller, received: &Received, removed: &[RemovedAttrib
         }
     }
     match broken.is_empty() {
-        true => ApiError::not_found("There is no such path."),
+        true => ApiError::not_built(
+            "Reactors are not built: the vault does not run code of tenants. Send requests with tokens through /proxy, \
+             with the transforms of a pre-configured proxy, and run other code in your own service.",
+        ),
         false => ApiError::all_invalid(broken),
     }
 }

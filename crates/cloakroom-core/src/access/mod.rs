@@ -30,7 +30,7 @@ pub use self::new_grants::{NewCondition, NewGrants, NewRule};
 pub use self::permission::{ALL_PERMISSIONS, Permission, PermissionSet};
 #[cfg(test)]
 pub use self::principal::tests::test_principal;
-pub use self::principal::{PermissionDenied, Principal, PrincipalKind};
+pub use self::principal::{GrantExceeded, PermissionDenied, Principal, PrincipalKind};
 pub(crate) use self::principal_cache::CacheEntry;
 pub use self::principal_cache::PrincipalCache;
 pub use self::purpose::{Purpose, USE_PERMISSIONS};
@@ -38,8 +38,10 @@ pub use self::quotas::{QuotaSource, Quotas, RateLimit, TenantQuotas};
 pub use self::row_mac::{
     ApplicationRow, AuthenticatedRow, KeyRow, NO_QUOTAS, SessionRow, TenantRow,
 };
-pub use self::store::application_exists;
-pub(crate) use self::store::{AnyKey, Credential, STATEMENTS, find_credential, find_session};
+pub(crate) use self::store::{
+    AnyKey, Credential, STATEMENTS, find_credential, find_session, find_tenant,
+};
+pub use self::store::{application_exists, find_application};
 pub use self::tenant::{DeduplicationBehavior, Tenant, TenantKind, TenantSettings};
 pub use self::verify_rows::{RowReport, verify_rows};
 use crate::keys;

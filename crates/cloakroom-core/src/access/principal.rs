@@ -1,11 +1,12 @@
 //! The principal behind an API key, and its authorization.
 
+use cloakroom_platform::config;
 use cloakroom_platform::ids::TenantId;
 use uuid::Uuid;
 
 use super::{
     ApplicationKind, Container, Grants, Permission, Quotas, Resource, TenantKind, TenantSettings,
-    Transform,
+    Transform, check_subset,
 };
 
 /// The authenticated principal behind an API key, cached between requests.
@@ -40,6 +41,11 @@ pub enum PrincipalKind {
 #[derive(Debug, thiserror::Error)]
 #[error("the application lacks {0} here")]
 pub struct PermissionDenied(pub Permission);
+
+/// The caller must not pass on these grants.
+#[derive(Debug, thiserror::Error)]
+#[error("An application grants only what it holds itself; granting more needs application:grant")]
+pub struct GrantExceeded;
 
 impl Principal {
     /// Whether the key is one that ships in web pages and apps, and is therefore public knowledge.
@@ -90,6 +96,30 @@ impl Principal {
             return Ok(());
         }
         Err(PermissionDenied(permission))
+    }
+
+    /// Requires that the grants of an application of this type are within those of this principal, or that it may grant
+    /// more than it holds. Creating a key for an application, or a proxy that acts with its permissions, must not lead to
+    /// privilege escalation.
+    ///
+    /// Only administrators can grant `tenant:delete`: a deletion needs two applications, and one must not be able to
+    /// create the other.
+    pub fn require_grantable(
+        &self,
+        config: &config::Tenants,
+        kind: ApplicationKind,
+        grants: &Grants,
+    ) -> Result<(), GrantExceeded> {
+        let is_administrator = || self.require_plain(Permission::ApplicationGrant).is_ok();
+        let is_held = || {
+            kind == self.application_kind
+                && !grants.grant_anywhere(Permission::TenantDelete)
+                && check_subset(grants, &self.grants).is_ok()
+        };
+        match config.unrestricted_grants || is_administrator() || is_held() {
+            true => Ok(()),
+            false => Err(GrantExceeded),
+        }
     }
 
     /// Where a permission is granted: containers that do not overlap, in descending order.

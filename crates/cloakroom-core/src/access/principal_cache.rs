@@ -47,7 +47,8 @@ impl PrincipalCache {
         self.generation.fetch_add(1, Ordering::SeqCst);
     }
 
-    pub(crate) fn generation(&self) -> u64 {
+    /// Incremented by every invalidation, for caches whose entries depend on applications and tenants.
+    pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::SeqCst)
     }
 }

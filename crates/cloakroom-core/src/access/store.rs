@@ -159,6 +159,17 @@ statements! {
         where tenant_id = $1
           and application_id = $2
           and (expires_at is null or expires_at > now())";
+    FIND_APPLICATION: "access::find_application" =
+        "select application_id, name, kind, grants, expires_at, row_mac
+        from application
+        where tenant_id = $1
+          and application_id = $2
+          and (expires_at is null or expires_at > now())";
+    FIND_TENANT: "access::find_tenant" =
+        "select tenant_id, public_id, name, kind, settings, quotas, deleted_at, row_mac
+        from tenant
+        where tenant_id = $1
+          and deleted_at is null";
     LIST_KEYS: "access::list_keys" =
         "select lookup, application_id, key_id, secret_mac, expires_at, row_mac
         from application_key
@@ -193,20 +204,6 @@ pub(crate) async fn list_tenants(
     limit: i64,
 ) -> Result<Vec<(TenantRow, Vec<u8>)>, Error> {
     let rows = db.read(&LIST_TENANTS, &[&after, &limit]).await?;
-    let to_tenant = |row: &Row| {
-        let tenant = TenantRow {
-            id: TenantId {
-                number: row.get(0),
-                uuid: row.get(1),
-            },
-            name: row.get(2),
-            kind: TenantKind::from_number(row.get(3))?,
-            settings: row.get(4),
-            quotas: row.get(5),
-            deleted_at: row.get(6),
-        };
-        Some((tenant, row.get(7)))
-    };
     Ok(rows.iter().filter_map(to_tenant).collect())
 }
 
@@ -234,6 +231,41 @@ pub async fn application_exists(db: &Db, tenant: TenantId, id: &str) -> Result<b
     let params: Params<'_> = &[&tenant.number, &id];
     let row = db.read_optional(&APPLICATION_EXISTS, params).await?;
     Ok(row.is_some())
+}
+
+/// Finds an application that has not expired, with its MAC.
+pub async fn find_application(
+    db: &Db,
+    tenant: TenantId,
+    id: Uuid,
+) -> Result<Option<(ApplicationRow, Vec<u8>)>, Error> {
+    let params: Params<'_> = &[&tenant.number, &id];
+    let row = db.read_optional(&FIND_APPLICATION, params).await?;
+    Ok(row.and_then(|row| to_application(tenant, &row)))
+}
+
+/// Finds a tenant that is not deleted by its number, with its MAC.
+pub(crate) async fn find_tenant(
+    db: &Db,
+    number: i32,
+) -> Result<Option<(TenantRow, Vec<u8>)>, Error> {
+    let row = db.read_optional(&FIND_TENANT, &[&number]).await?;
+    Ok(row.and_then(|row| to_tenant(&row)))
+}
+
+fn to_tenant(row: &Row) -> Option<(TenantRow, Vec<u8>)> {
+    let tenant = TenantRow {
+        id: TenantId {
+            number: row.get(0),
+            uuid: row.get(1),
+        },
+        name: row.get(2),
+        kind: TenantKind::from_number(row.get(3))?,
+        settings: row.get(4),
+        quotas: row.get(5),
+        deleted_at: row.get(6),
+    };
+    Some((tenant, row.get(7)))
 }
 
 fn to_application(tenant: TenantId, row: &Row) -> Option<(ApplicationRow, Vec<u8>)> {

@@ -73,6 +73,9 @@ pub struct TenantSettings {
     /// Whether metadata values may look like card numbers: one in ten 16-digit order numbers does. Omitted when false.
     #[serde(with = "flag", skip_serializing_if = "std::ops::Not::not")]
     pub card_numbers_in_metadata: bool,
+    /// Whether configuration values of proxies are returned masked. Omitted when false.
+    #[serde(with = "flag", skip_serializing_if = "std::ops::Not::not")]
+    pub mask_proxy_configuration: bool,
     /// Hosts that hosted 3-D Secure pages may redirect browsers to. Omitted when empty.
     #[serde(skip_serializing_if = "CallbackHosts::is_empty")]
     pub threeds_callback_hosts: CallbackHosts,
@@ -99,6 +102,7 @@ impl Default for TenantSettings {
             deduplicate_tokens: false,
             token_deduplication_behavior: DeduplicationBehavior::ReadExisting,
             card_numbers_in_metadata: false,
+            mask_proxy_configuration: false,
             threeds_callback_hosts: CallbackHosts::default(),
             egress_hosts: None,
         }
@@ -127,6 +131,7 @@ impl TenantSettings {
             "disable_ephemeral_proxy" => self.disable_ephemeral_proxy = flag()?,
             "deduplicate_tokens" => self.deduplicate_tokens = flag()?,
             "card_numbers_in_metadata" => self.card_numbers_in_metadata = flag()?,
+            "mask_proxy_configuration" => self.mask_proxy_configuration = flag()?,
             "token_deduplication_behavior" => {
                 self.token_deduplication_behavior = match text {
                     "read_existing" => DeduplicationBehavior::ReadExisting,

@@ -114,10 +114,15 @@ fn api_key(headers: &HeaderMap) -> &str {
     }
 }
 
-/// Whether a request creates or changes keys, grants or tenants. Its key is looked up without the cache, because the
+/// Whether a request creates or changes keys, grants, proxies or tenants. Its key is looked up without the cache, because the
 /// change would outlast a key that was just deleted through another node.
 fn changes_access(request: &Request) -> bool {
-    const PATHS: [&str; 3] = ["/applications", "/sessions/authorize", "/tenants"];
+    const PATHS: [&str; 4] = [
+        "/applications",
+        "/proxies",
+        "/sessions/authorize",
+        "/tenants",
+    ];
     let path = request.uri().path();
     request.method() != Method::GET && PATHS.iter().any(|prefix| path.starts_with(prefix))
 }

@@ -24,19 +24,24 @@ pub enum ReferenceKind {
     Encrypted,
     /// `proxy`, or a path that starts with `proxy.`: the proxied request itself.
     Proxy,
+    /// `transform_identifier: 'NAME'`: the token that an earlier transform of a proxy created.
+    TransformIdentifier,
+    /// `req.card.number`: a variable of a proxy's transform and the path to one of its members.
+    Variable,
 }
 
-const PREFIXES: [(&str, ReferenceKind); 6] = [
+const PREFIXES: [(&str, ReferenceKind); 7] = [
     ("token", ReferenceKind::Token),
     ("token_intent", ReferenceKind::TokenIntent),
     ("network_token", ReferenceKind::NetworkToken),
     ("apple_pay", ReferenceKind::ApplePay),
     ("google_pay", ReferenceKind::GooglePay),
     ("config", ReferenceKind::Config),
+    ("transform_identifier", ReferenceKind::TransformIdentifier),
 ];
 
 impl Reference {
-    /// A prefix selects the kind; anything else, including a literal, is a token id.
+    /// A prefix selects the kind; anything else, including a literal, is a token id, or a variable in transforms.
     pub(super) fn parse(context: Context, text: &str) -> Result<Self, ParseError> {
         let prefixed = text.split_once(':').and_then(|(prefix, id)| {
             let mut prefixes = PREFIXES.into_iter();
@@ -44,10 +49,15 @@ impl Reference {
             found.map(|(name, kind)| (name, kind, id.trim()))
         });
         let (name, kind, id) = prefixed.unwrap_or_else(|| match text {
+            _ if context == Context::Transform => ("variable", ReferenceKind::Variable, text),
             "encrypted" if context.is_proxy() => ("encrypted", ReferenceKind::Encrypted, text),
             _ if context.is_proxy() && is_proxy_path(text) => ("proxy", ReferenceKind::Proxy, text),
             _ => ("id", ReferenceKind::TokenData, text),
         });
+        let id = match kind {
+            ReferenceKind::TransformIdentifier => unquoted(id),
+            _ => id,
+        };
         if id.is_empty() {
             return Err(ParseError::NoValue);
         }
@@ -68,4 +78,10 @@ impl Reference {
 fn is_proxy_path(text: &str) -> bool {
     let rest = text.strip_prefix("proxy");
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The text between single or double quotes, if it has them.
+fn unquoted(text: &str) -> &str {
+    let between = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
+    between('\'').or_else(|| between('"')).unwrap_or(text)
 }

@@ -14,7 +14,7 @@ mod sweep;
 mod template;
 mod update;
 
-use cloakroom_core::access::PermissionDenied;
+use cloakroom_core::access::{GrantExceeded, PermissionDenied};
 use cloakroom_core::audit::{AuditError, AuditedTransaction, Entry};
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
@@ -40,10 +40,8 @@ pub use self::update::{ApplicationChange, update};
 pub enum Error {
     #[error(transparent)]
     PermissionDenied(#[from] PermissionDenied),
-    #[error(
-        "An application grants only what it holds itself; granting more needs application:grant"
-    )]
-    GrantExceeded,
+    #[error(transparent)]
+    GrantExceeded(#[from] GrantExceeded),
     #[error("{}", describe(.0))]
     Invalid(Vec<FieldError>),
     #[error("no such {0}")]

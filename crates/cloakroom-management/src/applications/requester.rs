@@ -1,15 +1,13 @@
 //! The requester of an operation on a tenant's applications.
 
 use cloakroom_core::access::{
-    ApplicationKind, Grants, Permission, PermissionDenied, Tenant, TenantKind, check_subset,
+    ApplicationKind, GrantExceeded, Grants, Permission, PermissionDenied, Tenant, TenantKind,
 };
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_platform::config;
 use cloakroom_platform::ids::TenantId;
 use uuid::Uuid;
-
-use super::Error;
 
 /// An application over HTTP, which needs permissions, or an operator with the CLI.
 #[derive(Clone, Copy)]
@@ -49,29 +47,16 @@ impl Requester<'_> {
         }
     }
 
-    /// Requires that the grants of an application of this type are within those of the requester, or that the requester
-    /// may grant more than it holds: creating keys must not lead to privilege escalation.
-    ///
-    /// Only administrators can grant `tenant:delete`: a deletion needs two applications, and one must not be able to
-    /// create the other.
+    /// Requires that the requester may grant these permissions; an operator may grant all.
     pub(super) fn require_grantable(
         &self,
         config: &config::Tenants,
         kind: ApplicationKind,
         grants: &Grants,
-    ) -> Result<(), Error> {
-        let Self::Application(caller) = self else {
-            return Ok(());
-        };
-        let is_administrator = || caller.require_plain(Permission::ApplicationGrant).is_ok();
-        let is_held = || {
-            kind == caller.application_kind
-                && !grants.grant_anywhere(Permission::TenantDelete)
-                && check_subset(grants, &caller.grants).is_ok()
-        };
-        match config.unrestricted_grants || is_administrator() || is_held() {
-            true => Ok(()),
-            false => Err(Error::GrantExceeded),
+    ) -> Result<(), GrantExceeded> {
+        match self {
+            Self::Application(caller) => caller.require_grantable(config, kind, grants),
+            Self::Operator(_) => Ok(()),
         }
     }
 

@@ -33,10 +33,11 @@ impl RelatedData {
 pub(super) struct TenantChangeBody {
     #[schema(required, min_length = 1, max_length = 200)]
     pub(super) name: Option<String>,
-    /// Settings, all as strings: `fingerprint_tokens`, `disable_ephemeral_proxy`, `deduplicate_tokens` and
-    /// `card_numbers_in_metadata` are `true` or `false`, `token_deduplication_behavior` is `read_existing` or
-    /// `update_existing`, `threeds_callback_hosts` lists the hosts of callback URLs, and `egress_hosts` the hosts that
-    /// proxies and webhooks may send requests to, both separated by commas.
+    /// Settings, all as strings: `fingerprint_tokens`, `disable_ephemeral_proxy`, `deduplicate_tokens`,
+    /// `card_numbers_in_metadata` and `mask_proxy_configuration` are `true` or `false`,
+    /// `token_deduplication_behavior` is `read_existing` or `update_existing`, `threeds_callback_hosts` lists the hosts
+    /// of callback URLs, and `egress_hosts` the hosts that proxies and webhooks may send requests to, both separated by
+    /// commas.
     #[schema(value_type = Option<BTreeMap<String, Option<String>>>)]
     pub(super) settings: Option<Map<String, Value>>,
 }

@@ -198,6 +198,11 @@ impl ApiError {
         )
     }
 
+    /// 501: a feature of the API that this service does not have. `detail` names the alternative.
+    pub fn not_built(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::NOT_IMPLEMENTED, "not_built", detail)
+    }
+
     /// 503: a dependency is unavailable. The client may retry after a second.
     pub fn unavailable(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         let mut error = Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail);

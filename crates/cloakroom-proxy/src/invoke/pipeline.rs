@@ -3,10 +3,13 @@
 use axum::extract::Request;
 use axum::response::Response;
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
+use cloakroom_core::caller::Caller;
+use cloakroom_core::gates::rate_limits::admit_work;
 use cloakroom_crypto::Sensitive;
 use cloakroom_egress::{Destination, DestinationUrl, ResponseBody, Timeouts};
 use cloakroom_platform::api::ApiError;
 use http::StatusCode;
+use serde_json::Value;
 
 use super::body::{self, Limits, ReceivedBody};
 use super::call::Call;
@@ -14,7 +17,7 @@ use super::error::Error;
 use super::outgoing::{Outgoing, OutgoingBody};
 use super::replace::{Replaced, replace};
 use super::target::Target;
-use super::{headers, response};
+use super::{encrypted, headers, response};
 use crate::exchange::{Exchange, OutgoingRequest, ReceivedRequest};
 use crate::server::ProxyServer;
 use crate::transforms;
@@ -37,7 +40,7 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
         Some(caller) => replace(server, &target, caller, &call, body).await?,
         None => Replaced {
             outgoing: Outgoing::verbatim(&call, body),
-            encrypted: None,
+            encrypted: decrypt_for_transforms(server, &target, &call).await?,
         },
     };
     let Replaced {
@@ -49,6 +52,7 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
             if target.transforms_request() || target.transforms_response() =>
         {
             let mut exchange = exchange(&call, sent_body, &mut outgoing, encrypted);
+            let _permit = admit_work(&server.limits, target.tenant, true).await?;
             let applied =
                 transforms::apply_request(server, &definition.transforms, &mut exchange).await;
             applied.map_err(ApiError::from)?;
@@ -76,6 +80,7 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
             let max_bytes = limits(server).complete_bytes;
             let mut received = response::receive(received, max_bytes).await?;
             let transforms = &definition.transforms;
+            let _permit = admit_work(&server.limits, target.tenant, true).await?;
             transforms::apply_response(server, transforms, exchange, &mut received)
                 .await
                 .map_err(ApiError::from)?;
@@ -83,6 +88,23 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
         }
         _ => Ok(response::streamed(received)),
     }
+}
+
+/// Decrypts `BT-ENCRYPTED` for `tokenize` transforms of a proxy that replaces no expressions. They have the permissions of
+/// the proxy's application, and so has the decryption: a client encryption key may be bound to it.
+async fn decrypt_for_transforms(
+    server: &ProxyServer,
+    target: &Target,
+    call: &Call,
+) -> Result<Option<Value>, Error> {
+    let definition = target.definition.as_ref();
+    let application = definition.and_then(|it| it.transforms.application.clone());
+    let Some(application) = application else {
+        return Ok(None);
+    };
+    let origin = call.client.map(|client| client.0);
+    let caller = Caller::new(application, call.trace_id.clone(), origin);
+    encrypted::decrypt(server, &caller, &call.headers).await
 }
 
 fn limits(server: &ProxyServer) -> Limits {
@@ -99,7 +121,7 @@ fn exchange(
     call: &Call,
     sent_body: bytes::Bytes,
     outgoing: &mut Outgoing,
-    encrypted: Option<serde_json::Value>,
+    encrypted: Option<Value>,
 ) -> Exchange {
     let body = match &outgoing.body {
         ReceivedBody::Complete(bytes) => bytes.to_vec(),

@@ -87,7 +87,11 @@ impl Target {
 
     /// The tenant's list of allowed hosts, if it has one.
     pub(super) fn hosts(&self) -> Option<&HostList> {
-        None
+        let settings = match (&self.definition, &self.replaces_for) {
+            (Some(definition), _) => &definition.anonymous.settings,
+            (None, caller) => &caller.as_ref()?.settings,
+        };
+        settings.egress_hosts.as_ref()
     }
 
     pub(super) fn transforms_request(&self) -> bool {
@@ -114,7 +118,7 @@ impl Target {
 
     /// All configuration values, as an object.
     pub(super) fn configuration_value(&self) -> Value {
-        let configuration = self.definition.iter().flat_map(|it| &it.configuration);
+        let configuration = self.definition.iter().flat_map(|it| &*it.configuration);
         let members =
             configuration.map(|(name, value)| (name.clone(), value.expose().as_str().into()));
         Value::Object(members.collect::<Map<_, _>>())

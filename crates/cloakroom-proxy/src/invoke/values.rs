@@ -55,7 +55,8 @@ pub(super) async fn load(
         true => None,
         false => Some(admit_work(&server.limits, caller.tenant, distinct.len() <= 1).await?),
     };
-    let encrypted = match uses_encrypted || target.transforms_request() {
+    let transforms = target.transforms_request() || target.transforms_response();
+    let encrypted = match uses_encrypted || transforms {
         true => encrypted::decrypt(server, caller, sent).await?,
         false => None,
     };

@@ -1,56 +1,95 @@
 //! Pre-configured proxies: a destination, its configuration values and its transforms, behind a key.
+//!
+//! Reading order: [`NewProxy`] is a request, `proxy` its validation, `row` how it is sealed and authenticated; one file
+//! per operation. [`find_by_key`] finds the [`ProxyDefinition`] of an invocation.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
+mod api;
+mod application;
+mod body;
+mod create;
+mod delete;
+mod destination;
+mod find;
+mod find_by_key;
+mod parameters;
+mod proxy;
+mod rotate;
+mod row;
+mod store;
+mod update;
 
-use cloakroom_crypto::Sensitive;
-use cloakroom_platform::api::ApiError;
-use cloakroom_platform::ids::TenantId;
-use cloakroom_platform::storage::Statement;
-use utoipa_axum::router::OpenApiRouter;
-use uuid::Uuid;
+use cloakroom_core::access::{GrantExceeded, PermissionDenied};
+use cloakroom_core::audit::{AuditError, AuditedTransaction, Entry};
+use cloakroom_core::idempotency::ResponseTemplate;
+use cloakroom_core::keys;
+use cloakroom_platform::api::FieldError;
+use cloakroom_platform::storage;
 
+pub use self::api::routes;
+pub use self::body::NewProxy;
+pub use self::create::create;
+pub use self::delete::delete;
+pub use self::find::{Filter, ProxyPage, find, list};
+pub use self::find_by_key::find_by_key;
+pub use self::proxy::Proxy;
+pub use self::rotate::rotate_key;
+pub(crate) use self::store::STATEMENTS;
+pub use self::update::{patch, replace};
+pub use crate::definition::ProxyDefinition;
 use crate::server::ProxyServer;
-use crate::transforms::Transforms;
-
-pub(crate) const STATEMENTS: &[Statement] = &[];
-
-/// The routes of this module.
-pub fn routes() -> OpenApiRouter<ProxyServer> {
-    OpenApiRouter::new()
-}
-
-/// A pre-configured proxy as an invocation needs it.
-pub struct ProxyDefinition {
-    pub tenant: TenantId,
-    pub id: Uuid,
-    pub name: String,
-    /// Validated when it was saved; checked again at each invocation.
-    pub destination_url: String,
-    /// Whether invocations require a key with `proxy:invoke`.
-    pub require_auth: bool,
-    /// Whether expressions of the caller are sent as they are.
-    pub disable_detokenization: bool,
-    pub configuration: BTreeMap<String, Sensitive<String>>,
-    pub transforms: Transforms,
-    /// Replaces the time limit of the destination.
-    pub timeout: Option<Duration>,
-}
 
 #[derive(Debug, thiserror::Error)]
-pub enum Error {}
-
-impl From<Error> for ApiError {
-    fn from(error: Error) -> Self {
-        match error {}
-    }
+pub enum Error {
+    #[error(transparent)]
+    PermissionDenied(#[from] PermissionDenied),
+    #[error(transparent)]
+    GrantExceeded(#[from] GrantExceeded),
+    #[error("the request is invalid")]
+    Invalid(Vec<FieldError>),
+    #[error("code transforms are not built")]
+    NotBuilt,
+    #[error("no such proxy")]
+    NotFound,
+    #[error("the tenant already has {0} proxies, the maximum")]
+    TooMany(i64),
+    #[error("the proxy was modified concurrently")]
+    Contended,
+    #[error("the {0} was changed outside the vault")]
+    Altered(&'static str),
+    #[error(transparent)]
+    AuditError(#[from] AuditError),
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
 }
 
-/// Finds a proxy by the key in `BT-PROXY-KEY`.
-pub async fn find_by_key(
-    _server: &ProxyServer,
-    _key: &str,
-) -> Result<Option<Arc<ProxyDefinition>>, Error> {
-    Ok(None)
+/// Commits a write with its audit log entry and the stored response, or rolls back. Every change of a proxy ends here.
+///
+/// Invocations on this node see the change at once, even if its outcome is unknown.
+async fn commit<T>(
+    server: &ProxyServer,
+    transaction: AuditedTransaction<'_>,
+    written: Result<T, Error>,
+    entry: impl FnOnce(&T) -> Entry,
+    template: &ResponseTemplate<'_, T>,
+) -> Result<T, Error> {
+    let written = match written {
+        Ok(written) => written,
+        Err(error) => {
+            transaction.roll_back().await;
+            return Err(error);
+        }
+    };
+    let response = match template.render_pending(&written) {
+        Ok(response) => response,
+        Err(error) => {
+            transaction.roll_back().await;
+            return Err(error.into());
+        }
+    };
+    let committed = transaction.commit_with(&[entry(&written)], response).await;
+    server.definitions.invalidate_all();
+    committed?;
+    Ok(written)
 }

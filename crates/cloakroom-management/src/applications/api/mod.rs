@@ -198,7 +198,7 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::PermissionDenied(denied) => denied.into(),
-            Error::GrantExceeded => Self::forbidden(format!("{error}.")),
+            Error::GrantExceeded(exceeded) => Self::forbidden(format!("{exceeded}.")),
             Error::Invalid(broken) => Self::all_invalid(broken),
             Error::NotFound(what) => Self::not_found(format!("There is no such {what}.")),
             Error::Unauthorized => Self::unauthorized(),

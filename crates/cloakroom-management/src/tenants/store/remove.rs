@@ -39,6 +39,7 @@ statements! {
     APPLICATION_KEY: "tenants::remove_application_key" = remove!("application_key", "lookup");
     SESSION: "tenants::remove_session" = remove!("session", "lookup");
     APPLICATION: "tenants::remove_application" = remove!("application", "application_id");
+    PROXY: "tenants::remove_proxy" = remove!("proxy", "proxy_id");
     CLIENT_KEY: "tenants::remove_client_key" = remove!("client_key", "key_id");
     SECURITY_CODE: "tenants::remove_security_code" = remove!("security_code", "token_id");
     REPLY: "tenants::remove_reply" = remove!("reply", "scope");

@@ -1,0 +1,44 @@
+//! The application of a proxy, whose permissions its transforms have.
+
+use cloakroom_core::access::{self, ApplicationKind, AuthenticatedRow as _, Grants};
+use cloakroom_core::caller::Caller;
+use cloakroom_platform::api::FieldError;
+use uuid::Uuid;
+
+use super::Error;
+use crate::server::ProxyServer;
+
+/// Requires that an application belongs to the tenant, and that the caller may grant what it holds: a proxy must not give
+/// a management key permissions that it does not have.
+pub(super) async fn require_usable(
+    server: &ProxyServer,
+    caller: &Caller,
+    application: Uuid,
+) -> Result<(), Error> {
+    let found = access::find_application(&server.db, caller.tenant, application).await?;
+    let Some((row, row_mac)) = found.filter(|(row, _)| row.kind != ApplicationKind::Management)
+    else {
+        let rule = "must be the id of a private or public application of the tenant";
+        return Err(Error::Invalid(vec![FieldError::new(
+            "application.id",
+            rule,
+        )]));
+    };
+    if !row.is_genuine(server.keys.control(), &row_mac) {
+        return Err(Error::Altered("application"));
+    }
+    let grants = Grants::parse(&row.grants).ok_or(Error::Altered("application"))?;
+    Ok(caller.require_grantable(&server.config.tenants, row.kind, &grants)?)
+}
+
+/// The same for the application that a proxy had before a change. One that was deleted grants nothing.
+pub(super) async fn require_replaceable(
+    server: &ProxyServer,
+    caller: &Caller,
+    application: Uuid,
+) -> Result<(), Error> {
+    match require_usable(server, caller, application).await {
+        Err(Error::Invalid(_)) => Ok(()),
+        outcome => outcome,
+    }
+}

@@ -1,0 +1,33 @@
+//! Deletes proxies.
+
+use cloakroom_core::access::Permission;
+use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::caller::Caller;
+use cloakroom_core::idempotency::ResponseTemplate;
+
+use super::find::uuid;
+use super::{Error, commit, store};
+use crate::server::ProxyServer;
+
+/// Deletes a proxy. Its key is rejected by this node at once, and by every node within five seconds.
+///
+/// The row MAC is not verified first: deleting an altered row is safe.
+pub async fn delete(server: &ProxyServer, caller: &Caller, id: &str) -> Result<(), Error> {
+    caller.require_plain(Permission::ProxyDelete)?;
+    let id = uuid(id)?;
+    let transaction = audit::begin(&server.audit).await?;
+    let deleted = match store::delete(&transaction, caller.tenant, id).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error::NotFound),
+        Err(error) => Err(error.into()),
+    };
+    let entry = |(): &()| Entry::new(caller, Operation::Delete, EntityKind::Proxy, id);
+    commit(
+        server,
+        transaction,
+        deleted,
+        entry,
+        &ResponseTemplate::none(),
+    )
+    .await
+}

@@ -1,0 +1,101 @@
+//! Finds the proxy of an invocation by its key.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use cloakroom_core::access::Principal;
+use cloakroom_core::authentication::keyless_principal;
+use cloakroom_crypto::Sensitive;
+
+use super::proxy::Proxy;
+use super::row::{key_digest, key_digests};
+use super::{Error, row, store};
+use crate::definition::ProxyDefinition;
+use crate::server::ProxyServer;
+use crate::transforms::{self, Configuration, Direction, Transforms};
+
+const KEY_CHARS_MAX: usize = 100;
+
+/// Finds a proxy by the key in `BT-PROXY-KEY`. The result is at most five seconds old.
+pub async fn find_by_key(
+    server: &ProxyServer,
+    key: &str,
+) -> Result<Option<Arc<ProxyDefinition>>, Error> {
+    let is_key = !key.is_empty()
+        && key.len() <= KEY_CHARS_MAX
+        && key.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if !is_key {
+        return Ok(None);
+    }
+    let (control, cache) = (server.keys.control(), &server.definitions);
+    let digest = key_digest(control, key);
+    let generations = cache.generations(server.principals.generation());
+    if let Some(definition) = cache.find(&digest, generations).await {
+        return Ok(Some(definition));
+    }
+    let started_at = Instant::now();
+    // Boxed: most invocations hit the cache.
+    let found = Box::pin(look_up(server, &key_digests(control, key))).await?;
+    let Some(definition) = found.map(Arc::new) else {
+        return Ok(None);
+    };
+    cache
+        .insert(digest, &definition, started_at, generations)
+        .await;
+    Ok(Some(definition))
+}
+
+async fn look_up(
+    server: &ProxyServer,
+    digests: &[Vec<u8>],
+) -> Result<Option<ProxyDefinition>, Error> {
+    let Some(stored) = store::find_by_key(&server.db, digests).await? else {
+        return Ok(None);
+    };
+    let (tenant, id) = (stored.row.tenant_number, stored.row.id);
+    let Some(anonymous) = keyless_principal(server, tenant, None, id).await? else {
+        return Ok(None);
+    };
+    let proxy = row::open(server, anonymous.tenant, stored).await?;
+    let application = match proxy.application {
+        Some(application) => keyless_principal(server, tenant, Some(application), id).await?,
+        None => None,
+    };
+    define(proxy, anonymous, application).map(Some)
+}
+
+fn define(
+    proxy: Proxy,
+    anonymous: Principal,
+    application: Option<Principal>,
+) -> Result<ProxyDefinition, Error> {
+    let sealed = &proxy.sealed;
+    let configuration = sealed.configuration.iter();
+    let configuration: Configuration = configuration
+        .map(|(name, value)| (name.clone(), Sensitive::new(value.clone())))
+        .collect();
+    let configuration = Arc::new(configuration);
+    let mut identifiers = Vec::new();
+    let mut compile = |direction, bodies: &[_]| {
+        // Validated when the proxy was saved.
+        let compiled = transforms::compile(direction, bodies, &mut identifiers);
+        compiled.map_err(|_| Error::NotBuilt)
+    };
+    Ok(ProxyDefinition {
+        tenant: anonymous.tenant,
+        id: proxy.id,
+        require_auth: sealed.require_auth,
+        disable_detokenization: sealed.disable_detokenization,
+        transforms: Transforms {
+            application: application.map(Arc::new),
+            configuration: Arc::clone(&configuration),
+            request: compile(Direction::Request, &sealed.request.transforms)?,
+            response: compile(Direction::Response, &sealed.response.transforms)?,
+        },
+        configuration,
+        timeout: None,
+        anonymous: Arc::new(anonymous),
+        name: proxy.name,
+        destination_url: proxy.destination_url,
+    })
+}

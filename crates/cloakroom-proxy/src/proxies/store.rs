@@ -1,0 +1,210 @@
+//! SQL statements for proxies.
+
+use cloakroom_platform::api::NumberedPage;
+use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
+use jiff::Timestamp;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::Filter;
+use super::row::ProxyRow;
+
+/// A proxy as stored; its MAC is not yet verified.
+pub(super) struct StoredProxy {
+    pub row: ProxyRow,
+    pub row_mac: Vec<u8>,
+    pub created_by: Uuid,
+    pub created_at: Timestamp,
+    pub modified_by: Option<Uuid>,
+    pub modified_at: Option<Timestamp>,
+}
+
+macro_rules! columns {
+    () => {
+        "tenant_id, proxy_id, row_version, name, destination_url, application_id, key_digest, sealed, row_mac,
+               created_by, created_at, modified_by, modified_at"
+    };
+}
+
+/// Proxies that match a filter.
+macro_rules! listed {
+    () => {
+        "
+        from proxy
+        where tenant_id = $1
+          and ($2::uuid[] is null or proxy_id = any($2))
+          and ($3::text is null or name ilike $3)"
+    };
+}
+
+statements! {
+    // Concurrent inserts may exceed the limit slightly; the count takes no lock.
+    INSERT: "proxies::insert" =
+        "insert into proxy
+            (tenant_id, proxy_id, row_version, name, destination_url, application_id, key_digest, sealed, row_mac,
+             created_by)
+        select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+        where (
+            select count(*)
+            from proxy
+            where tenant_id = $1
+        ) < $11
+        returning created_at";
+    FIND: "proxies::find" = concat!(
+        "select ", columns!(), "
+        from proxy
+        where tenant_id = $1
+          and proxy_id = $2"
+    );
+    // Not limited to a tenant: the key determines the tenant.
+    FIND_BY_KEY: "proxies::find_by_key" = concat!(
+        "select ", columns!(), "
+        from proxy
+        where key_digest = any($1::bytea[])"
+    );
+    COUNT: "proxies::count" = concat!("select count(*)", listed!());
+    LIST: "proxies::list" = concat!(
+        "select ", columns!(), listed!(), "
+        order by created_at desc, proxy_id desc
+        offset $4
+        limit $5"
+    );
+    UPDATE: "proxies::update" =
+        "update proxy
+        set row_version = $3,
+            name = $4,
+            destination_url = $5,
+            application_id = $6,
+            key_digest = $7,
+            sealed = $8,
+            row_mac = $9,
+            modified_by = $10,
+            modified_at = now()
+        where tenant_id = $1
+          and proxy_id = $2
+          and row_version = $3 - 1
+        returning modified_at";
+    DELETE: "proxies::delete" =
+        "delete from proxy
+        where tenant_id = $1
+          and proxy_id = $2
+        returning true";
+}
+
+/// Inserts a proxy; `None` if the tenant already has `limit` proxies.
+pub(super) async fn insert(
+    transaction: &Transaction,
+    row: &ProxyRow,
+    row_mac: &[u8],
+    by: Uuid,
+    limit: i64,
+) -> Result<Option<Timestamp>, Error> {
+    let params: Params<'_> = &[
+        &row.tenant_number,
+        &row.id,
+        &row.row_version,
+        &row.name,
+        &row.destination_url,
+        &row.application,
+        &row.key_digest,
+        &row.sealed,
+        &row_mac,
+        &by,
+        &limit,
+    ];
+    let rows = transaction.run(&INSERT, params).await?;
+    Ok(rows.first().map(|row| row.get(0)))
+}
+
+pub(super) async fn find(
+    db: &Db,
+    tenant: TenantId,
+    id: Uuid,
+) -> Result<Option<StoredProxy>, Error> {
+    let row = db.read_optional(&FIND, &[&tenant.number, &id]).await?;
+    Ok(row.as_ref().map(StoredProxy::read))
+}
+
+/// Finds a proxy by the possible digests of its key.
+pub(super) async fn find_by_key(
+    db: &Db,
+    digests: &[Vec<u8>],
+) -> Result<Option<StoredProxy>, Error> {
+    let row = db.read_optional(&FIND_BY_KEY, &[&digests]).await?;
+    Ok(row.as_ref().map(StoredProxy::read))
+}
+
+/// Returns a page of proxies, newest first, and the total count.
+pub(super) async fn list(
+    db: &Db,
+    tenant: TenantId,
+    filter: &Filter,
+    page: NumberedPage,
+) -> Result<(Vec<StoredProxy>, i64), Error> {
+    let (number, ids, name) = (&tenant.number, &filter.ids, &filter.name_pattern);
+    let count = db.read_optional(&COUNT, &[number, ids, name]).await?;
+    let count = count.map_or(0, |row| row.get(0));
+    if page.size == 0 || page.offset() >= count {
+        return Ok((Vec::new(), count));
+    }
+    let (offset, limit) = (page.offset(), page.limit());
+    let params: Params<'_> = &[number, ids, name, &offset, &limit];
+    let rows = db.read(&LIST, params).await?;
+    Ok((rows.iter().map(StoredProxy::read).collect(), count))
+}
+
+/// Replaces the previous version of a proxy; `None` if it was changed or deleted meanwhile.
+pub(super) async fn update(
+    transaction: &Transaction,
+    row: &ProxyRow,
+    row_mac: &[u8],
+    by: Uuid,
+) -> Result<Option<Timestamp>, Error> {
+    let params: Params<'_> = &[
+        &row.tenant_number,
+        &row.id,
+        &row.row_version,
+        &row.name,
+        &row.destination_url,
+        &row.application,
+        &row.key_digest,
+        &row.sealed,
+        &row_mac,
+        &by,
+    ];
+    let rows = transaction.run(&UPDATE, params).await?;
+    Ok(rows.first().map(|row| row.get(0)))
+}
+
+/// Deletes a proxy; false if it does not exist.
+pub(super) async fn delete(
+    transaction: &Transaction,
+    tenant: TenantId,
+    id: Uuid,
+) -> Result<bool, Error> {
+    let rows = transaction.run(&DELETE, &[&tenant.number, &id]).await?;
+    Ok(!rows.is_empty())
+}
+
+impl StoredProxy {
+    fn read(row: &Row) -> Self {
+        Self {
+            row: ProxyRow {
+                tenant_number: row.get(0),
+                id: row.get(1),
+                row_version: row.get(2),
+                name: row.get(3),
+                destination_url: row.get(4),
+                application: row.get(5),
+                key_digest: row.get(6),
+                sealed: row.get(7),
+            },
+            row_mac: row.get(8),
+            created_by: row.get(9),
+            created_at: row.get(10),
+            modified_by: row.get(11),
+            modified_at: row.get(12),
+        }
+    }
+}

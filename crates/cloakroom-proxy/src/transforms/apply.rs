@@ -1,0 +1,233 @@
+//! Runs the transforms of a proxy in order.
+
+use std::sync::Arc;
+
+use cloakroom_core::caller::Caller;
+use cloakroom_crypto::Sensitive;
+use cloakroom_tokens::tokens::TokenVault;
+use http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, IF_RANGE, LAST_MODIFIED, RANGE,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::append::insert;
+use super::mask::Mask;
+use super::template::Variables;
+use super::tokenize::Tokenize;
+use super::{BODY_BYTES_MAX, Configuration, Error, Failure, Reason, Transform, Transforms};
+use crate::exchange::{BufferedResponse, Exchange};
+
+/// Headers that describe the body as the destination sent it. Its digests would disclose what a transform removed.
+const BODY_HEADERS: [HeaderName; 7] = [
+    CONTENT_LENGTH,
+    ETAG,
+    LAST_MODIFIED,
+    HeaderName::from_static("content-md5"),
+    HeaderName::from_static("content-digest"),
+    HeaderName::from_static("digest"),
+    HeaderName::from_static("repr-digest"),
+];
+
+/// Applies the request transforms, after expressions are replaced and before anything is sent.
+///
+/// Fails if a later response transform is known to fail: the destination would act on the request, and the caller would
+/// not learn the result.
+pub async fn apply_request(
+    vault: &TokenVault,
+    transforms: &Transforms,
+    exchange: &mut Exchange,
+) -> Result<(), Error> {
+    let lists = [&transforms.request, &transforms.response];
+    for (index, transform) in lists.into_iter().flat_map(|list| list.iter().enumerate()) {
+        if matches!(transform, Transform::Tokenize(_)) && transforms.application.is_none() {
+            let failure = failure(index, transform, Reason::NoApplication);
+            return Err(Error::Request(failure));
+        }
+    }
+    for (index, transform) in transforms.request.iter().enumerate() {
+        let outcome = transform_request(vault, transforms, transform, exchange).await;
+        outcome.map_err(|reason| Error::Request(failure(index, transform, reason)))?;
+    }
+    if !transforms.response.is_empty() {
+        request_plain_response(&mut exchange.request.headers);
+    }
+    Ok(())
+}
+
+async fn transform_request(
+    vault: &TokenVault,
+    transforms: &Transforms,
+    transform: &Transform,
+    exchange: &mut Exchange,
+) -> Result<(), Reason> {
+    if let Transform::Tokenize(tokenize) = transform {
+        return tokenize_values(vault, transforms, tokenize, exchange, None)
+            .await
+            .map(drop);
+    }
+    let variables = Variables {
+        exchange,
+        configuration: &transforms.configuration,
+        response: None,
+    };
+    let body = exchange.request.body.expose();
+    check_size(body)?;
+    match transform {
+        Transform::AppendJson(append) => {
+            let body = append.apply(&variables, body)?;
+            exchange.request.body = Sensitive::new(body);
+        }
+        Transform::AppendText(append) => {
+            let body = append.apply(&variables, body)?;
+            exchange.request.body = Sensitive::new(body);
+        }
+        Transform::AppendHeader(append) => {
+            let header = append.apply(&variables)?;
+            insert(&mut exchange.request.headers, header);
+        }
+        // Compiled for responses only, and handled above.
+        Transform::Mask(_) | Transform::Tokenize(_) => {}
+    }
+    Ok(())
+}
+
+/// Asks the destination for a complete, uncompressed response: a part of it could evade a mask.
+fn request_plain_response(headers: &mut HeaderMap) {
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers.remove(RANGE);
+    headers.remove(IF_RANGE);
+}
+
+/// Applies the response transforms. If it fails, the response is not returned.
+pub async fn apply_response(
+    vault: &TokenVault,
+    transforms: &Transforms,
+    exchange: &mut Exchange,
+    response: &mut BufferedResponse,
+) -> Result<(), Error> {
+    let Some(first) = transforms.response.first() else {
+        return Ok(());
+    };
+    check_plain(response).map_err(|reason| Error::Response(failure(0, first, reason)))?;
+    let mut tokenized: Vec<Sensitive<String>> = Vec::new();
+    for (index, transform) in transforms.response.iter().enumerate() {
+        let outcome = match transform {
+            Transform::Tokenize(tokenize) => {
+                let numbers =
+                    tokenize_values(vault, transforms, tokenize, exchange, Some(response)).await;
+                numbers.map(|numbers| tokenized.extend(numbers))
+            }
+            transform => {
+                transform_response(&transforms.configuration, transform, exchange, response)
+            }
+        };
+        outcome.map_err(|reason| Error::Response(failure(index, transform, reason)))?;
+    }
+    for header in &BODY_HEADERS {
+        response.headers.remove(header);
+    }
+    check_replaced(&tokenized, response)
+        .map_err(|reason| Error::Response(failure(0, first, reason)))
+}
+
+fn transform_response(
+    configuration: &Configuration,
+    transform: &Transform,
+    exchange: &Exchange,
+    response: &mut BufferedResponse,
+) -> Result<(), Reason> {
+    let variables = Variables {
+        exchange,
+        configuration,
+        response: Some(response),
+    };
+    let body = response.body.expose();
+    let body = match transform {
+        Transform::Mask(mask) => mask_body(mask, body)?,
+        Transform::AppendJson(append) => append.apply(&variables, body)?,
+        Transform::AppendText(append) => append.apply(&variables, body)?,
+        Transform::AppendHeader(append) => {
+            let header = append.apply(&variables)?;
+            insert(&mut response.headers, header);
+            return Ok(());
+        }
+        // Handled by the caller.
+        Transform::Tokenize(_) => return Ok(()),
+    };
+    response.body = Sensitive::new(body);
+    Ok(())
+}
+
+fn mask_body(mask: &Mask, body: &[u8]) -> Result<Vec<u8>, Reason> {
+    let text = std::str::from_utf8(body).map_err(|_| Reason::NotText)?;
+    mask.apply(text).map(String::into_bytes)
+}
+
+/// Creates a token with the permissions of the proxy's application; returns the card numbers in it.
+async fn tokenize_values(
+    vault: &TokenVault,
+    transforms: &Transforms,
+    tokenize: &Tokenize,
+    exchange: &mut Exchange,
+    response: Option<&BufferedResponse>,
+) -> Result<Vec<Sensitive<String>>, Reason> {
+    let principal = transforms.application.as_ref();
+    let principal = principal.ok_or(Reason::NoApplication)?;
+    let trace_id = Arc::clone(&exchange.trace_id);
+    let caller = Caller::new(Arc::clone(principal), trace_id, exchange.origin);
+    let variables = Variables {
+        exchange,
+        configuration: &transforms.configuration,
+        response,
+    };
+    let created = tokenize.apply(vault, &caller, &variables).await?;
+    if let Some(identifier) = &tokenize.identifier {
+        exchange.created.push((identifier.clone(), created.body));
+    }
+    Ok(created.card_numbers)
+}
+
+fn check_size(body: &[u8]) -> Result<(), Reason> {
+    match body.len() > BODY_BYTES_MAX {
+        true => Err(Reason::TooLarge(BODY_BYTES_MAX)),
+        false => Ok(()),
+    }
+}
+
+/// Rejects responses that transforms cannot read completely.
+fn check_plain(response: &BufferedResponse) -> Result<(), Reason> {
+    check_size(response.body.expose())?;
+    let mut encodings = response.headers.get_all(CONTENT_ENCODING).iter();
+    let is_encoded =
+        encodings.any(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    match is_encoded || response.status == StatusCode::PARTIAL_CONTENT {
+        true => Err(Reason::Encoded),
+        false => Ok(()),
+    }
+}
+
+/// Rejects a response that still contains a card number that was tokenized: the caller is not meant to see it.
+fn check_replaced(
+    tokenized: &[Sensitive<String>],
+    response: &BufferedResponse,
+) -> Result<(), Reason> {
+    let contains = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        tokenized
+            .iter()
+            .any(|number| text.contains(number.expose().as_str()))
+    };
+    let mut values = response.headers.values();
+    match contains(response.body.expose()) || values.any(|value| contains(value.as_bytes())) {
+        true => Err(Reason::NotReplaced),
+        false => Ok(()),
+    }
+}
+
+fn failure(index: usize, transform: &Transform, reason: Reason) -> Failure {
+    Failure {
+        index,
+        kind: transform.kind(),
+        reason,
+    }
+}
