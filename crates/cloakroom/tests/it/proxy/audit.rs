@@ -19,14 +19,22 @@ async fn uses_are_logged_with_their_destination() {
     );
     let reader = fixture.vault.client_with(Some(&reader.await.key));
 
-    fixture.post_json(json!({ "n": format!("{{{{ {id} | json: '$.number' }}}}") })).await;
+    fixture
+        .post_json(json!({ "n": format!("{{{{ {id} | json: '$.number' }}}}") }))
+        .await;
 
     let token = reader.get(&format!("/logs?entity_id={id}")).await;
     let destination = reader.get("/logs?entity_type=destination").await;
     let entry = &token.items()[0];
-    assert_eq!((&entry["operation"], &entry["outcome"]), (&json!("use"), &json!("revealed")));
+    assert_eq!(
+        (&entry["operation"], &entry["outcome"]),
+        (&json!("use"), &json!("revealed"))
+    );
     let entry = &destination.items()[0];
-    assert_eq!((&entry["operation"], &entry["entity_id"]), (&json!("use"), &json!(HOST)));
+    assert_eq!(
+        (&entry["operation"], &entry["entity_id"]),
+        (&json!("use"), &json!(HOST))
+    );
     assert_eq!(entry["created_at"], token.items()[0]["created_at"]);
 }
 
@@ -60,7 +68,9 @@ async fn values_are_in_no_log_line_and_no_row() {
 
     let number = format!("{{{{ {id} | json: '$.number' }}}}");
     let request = fixture.request(http::Method::POST, &format!("/{id}"));
-    let request = request.header("x-card", &number).header("authorization", "Bearer credential-of-psp");
+    let request = request
+        .header("x-card", &number)
+        .header("authorization", "Bearer credential-of-psp");
     let request = request.query(&[("card", &number)]);
     let response = fixture.client.send(request.body(number)).await;
 

@@ -13,8 +13,14 @@ use super::{Fixture, proxy_error};
 async fn garbage_is_a_bad_gateway() {
     let cases: [(&'static [u8], &str); 4] = [
         (b"this is not HTTP\r\n\r\n", "destination_bad_response"),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello", "destination_bad_response"),
-        (b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n", "destination_bad_response"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello",
+            "destination_bad_response",
+        ),
+        (
+            b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+            "destination_bad_response",
+        ),
         (b"", "destination_interrupted"),
     ];
     for (bytes, code) in cases {
@@ -25,7 +31,10 @@ async fn garbage_is_a_bad_gateway() {
         assert_eq!(response.status, StatusCode::BAD_GATEWAY, "{case}");
         let error = proxy_error(&response);
         assert_eq!(error["code"], code, "{case}");
-        assert!(error["detail"].to_string().contains("before you retry"), "{case}");
+        assert!(
+            error["detail"].to_string().contains("before you retry"),
+            "{case}"
+        );
     }
 }
 
@@ -60,7 +69,10 @@ async fn a_destination_without_a_valid_certificate_gets_nothing() {
     let request = fixture.client.request(Method::POST, "/proxy");
     let url = fixture.destination.url().replace("psp.", "other.");
     let request = request.header("bt-proxy-url", url);
-    let response = fixture.client.send(request.body(format!("{{{{ {id} }}}}"))).await;
+    let response = fixture
+        .client
+        .send(request.body(format!("{{{{ {id} }}}}")))
+        .await;
 
     assert_eq!(response.status, StatusCode::BAD_GATEWAY);
     let error = proxy_error(&response);
@@ -80,7 +92,12 @@ async fn an_unreachable_destination_is_a_bad_gateway() {
 
     let response = fixture.client.send(request).await;
 
-    assert_eq!(response.status, StatusCode::BAD_GATEWAY, "{}", response.body);
+    assert_eq!(
+        response.status,
+        StatusCode::BAD_GATEWAY,
+        "{}",
+        response.body
+    );
     assert_eq!(proxy_error(&response)["code"], "destination_unreachable");
 }
 

@@ -27,7 +27,10 @@ async fn tokens_and_expressions_are_limited() {
 
     assert_eq!(all.status, StatusCode::OK, "{}", all.body);
     assert_eq!(most.status, StatusCode::OK, "{}", most.body);
-    assert_eq!(fixture.destination.last().text(), json!(vec![1; 200]).to_string());
+    assert_eq!(
+        fixture.destination.last().text(),
+        json!(vec![1; 200]).to_string()
+    );
     for (response, expected) in [(with_intent, "20 tokens"), (more, "200 expressions")] {
         assert_eq!(response.status, StatusCode::BAD_REQUEST);
         let detail = proxy_error(&response)["detail"].to_string();
@@ -44,9 +47,14 @@ async fn expressions_are_counted_across_the_request() {
     let expression = format!("{{{{ {id} }}}}");
     for (in_body, expected) in [(198, StatusCode::OK), (199, StatusCode::BAD_REQUEST)] {
         let request = fixture.request(http::Method::POST, "");
-        let request = request.header("x-a", &expression).query(&[("q", &expression)]);
+        let request = request
+            .header("x-a", &expression)
+            .query(&[("q", &expression)]);
         let request = request.header("content-type", "text/plain");
-        let response = fixture.client.send(request.body(expression.repeat(in_body))).await;
+        let response = fixture
+            .client
+            .send(request.body(expression.repeat(in_body)))
+            .await;
         assert_eq!(response.status, expected, "{}", response.body);
     }
 }

@@ -64,12 +64,7 @@ impl Fixture {
         self.post_as(&self.client, media, body).await
     }
 
-    async fn post_as(
-        &self,
-        client: &Client,
-        media: &str,
-        body: impl Into<String>,
-    ) -> TestResponse {
+    async fn post_as(&self, client: &Client, media: &str, body: impl Into<String>) -> TestResponse {
         let request = self.request_of(client, Method::POST, "/charges");
         let request = request.header("content-type", media);
         client.send(request.body(body.into())).await
@@ -125,7 +120,12 @@ fn proxy_error(response: &TestResponse) -> &Value {
         response.body
     );
     let error = &response.body["proxy_error"];
-    assert_eq!(error["status"], response.status.as_u16(), "{}", response.body);
+    assert_eq!(
+        error["status"],
+        response.status.as_u16(),
+        "{}",
+        response.body
+    );
     assert!(error["detail"].is_string() && error["title"].is_string());
     error
 }

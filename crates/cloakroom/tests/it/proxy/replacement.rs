@@ -32,7 +32,10 @@ async fn json_bodies_receive_values_with_their_types() {
     assert_eq!(response.body, json!({"approved": true}));
     assert_eq!(response.header("bt-proxy-destination-status"), "200");
     let received = fixture.destination.only();
-    assert_eq!((&received.method, &*received.target), (&Method::POST, "/charges"));
+    assert_eq!(
+        (&received.method, &*received.target),
+        (&Method::POST, "/charges")
+    );
     let body: Value = serde_json::from_slice(&received.body).unwrap();
     let data = card()["data"].clone();
     let expected = json!({
@@ -46,7 +49,10 @@ async fn json_bodies_receive_values_with_their_types() {
         "{{ key }}": null,
     });
     assert_eq!(body, expected);
-    assert_eq!(received.header("content-length"), received.body.len().to_string());
+    assert_eq!(
+        received.header("content-length"),
+        received.body.len().to_string()
+    );
 }
 
 #[tokio::test]
@@ -64,13 +70,30 @@ async fn other_bodies_receive_values_in_their_encoding() {
             format!("<a b=\"{{{{ {id} }}}}\">{{{{ {id} }}}}</a>"),
             "<a b=\"&lt;Müller &amp; &quot;Co&quot;=1&gt;\">&lt;Müller &amp; &quot;Co&quot;=1&gt;</a>",
         ),
-        ("text/plain", format!("Hi {{{{ {id} }}}}"), "Hi <Müller & \"Co\"=1>"),
-        ("image/png", format!("{{{{ {id} }}}}"), &format!("{{{{ {id} }}}}")),
-        ("application/json", "{\"a\" :1,\"a\":2}".to_owned(), "{\"a\" :1,\"a\":2}"),
+        (
+            "text/plain",
+            format!("Hi {{{{ {id} }}}}"),
+            "Hi <Müller & \"Co\"=1>",
+        ),
+        (
+            "image/png",
+            format!("{{{{ {id} }}}}"),
+            &format!("{{{{ {id} }}}}"),
+        ),
+        (
+            "application/json",
+            "{\"a\" :1,\"a\":2}".to_owned(),
+            "{\"a\" :1,\"a\":2}",
+        ),
     ];
     for (media, body, expected) in cases {
         let response = fixture.post(media, body).await;
-        assert_eq!(response.status, StatusCode::OK, "{media}: {}", response.body);
+        assert_eq!(
+            response.status,
+            StatusCode::OK,
+            "{media}: {}",
+            response.body
+        );
         assert_eq!(fixture.destination.last().text(), expected, "{media}");
         assert_eq!(fixture.destination.last().header("content-type"), media);
     }
@@ -81,7 +104,8 @@ async fn headers_and_query_receive_values() {
     let fixture = Fixture::start().await;
     let id = fixture.token(json!({"key": "a b", "n": 7})).await;
 
-    let path = format!("/v1//x%2Fy/?k=%7B%7B+{id}+%7C+json%3A+%27%24.key%27+%7D%7D&p=1+2&bt-other=3");
+    let path =
+        format!("/v1//x%2Fy/?k=%7B%7B+{id}+%7C+json%3A+%27%24.key%27+%7D%7D&p=1+2&bt-other=3");
     let request = fixture
         .request(Method::GET, &path)
         .header("authorization", format!("Bearer {{{{ {id} | json: '$.key' }}}}"))
@@ -96,7 +120,12 @@ async fn headers_and_query_receive_values() {
     let received = fixture.destination.only();
     assert_eq!(received.target, "/v1//x%2Fy/?k=a%20b&p=1+2&bt-other=3");
     assert_eq!(received.header("authorization"), "Bearer a b");
-    let many: Vec<&str> = received.headers.get_all("x-many").iter().map(|it| it.to_str().unwrap()).collect();
+    let many: Vec<&str> = received
+        .headers
+        .get_all("x-many")
+        .iter()
+        .map(|it| it.to_str().unwrap())
+        .collect();
     assert_eq!(many, ["1", "7"]);
     // The vector of the documentation: HMAC of a card number.
     assert_eq!(
@@ -107,7 +136,10 @@ async fn headers_and_query_receive_values() {
     let host = format!("{}:{}", super::HOST, fixture.destination.address.port());
     assert_eq!(received.header("host"), host);
     let names: Vec<&str> = received.headers.keys().map(|name| name.as_str()).collect();
-    assert!(!names.iter().any(|name| name.starts_with("bt-")), "{names:?}");
+    assert!(
+        !names.iter().any(|name| name.starts_with("bt-")),
+        "{names:?}"
+    );
 }
 
 #[tokio::test]
@@ -132,7 +164,10 @@ async fn values_are_not_searched_for_expressions() {
 
     fixture.post("text/plain", format!("{{{{ {id} }}}}")).await;
 
-    assert_eq!(fixture.destination.only().text(), format!("{{{{ {secret} }}}}"));
+    assert_eq!(
+        fixture.destination.only().text(),
+        format!("{{{{ {secret} }}}}")
+    );
 }
 
 #[tokio::test]
@@ -161,10 +196,15 @@ async fn values_that_the_client_encrypted_are_decrypted() {
     let one = json!({"type": "card", "encrypted": encrypted});
     for (header, expression) in [
         (one.clone(), "{{ encrypted | json: '$.data.number' }}"),
-        (json!({ "payer": one }), "{{ encrypted | json: '$.payer.data.number' }}"),
+        (
+            json!({ "payer": one }),
+            "{{ encrypted | json: '$.payer.data.number' }}",
+        ),
     ] {
         let header = STANDARD.encode(header.to_string());
-        let request = fixture.request(Method::POST, "").header("bt-encrypted", header);
+        let request = fixture
+            .request(Method::POST, "")
+            .header("bt-encrypted", header);
         let request = request.header("content-type", "application/json");
         let body = json!({ "n": expression }).to_string();
         let response = fixture.client.send(request.body(body)).await;
@@ -174,11 +214,17 @@ async fn values_that_the_client_encrypted_are_decrypted() {
         assert_eq!(fixture.destination.last().text(), expected);
     }
     for header in ["", "e30=", "!", &STANDARD.encode(r#"{"encrypted":"x"}"#)] {
-        let request = fixture.request(Method::POST, "").header("bt-encrypted", header);
+        let request = fixture
+            .request(Method::POST, "")
+            .header("bt-encrypted", header);
         let request = request.header("content-type", "application/json");
         let body = r#"{"n":"{{ encrypted | json: '$.data' }}"}"#;
         let response = fixture.client.send(request.body(body)).await;
-        let expected = if header == "e30=" { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+        let expected = if header == "e30=" {
+            StatusCode::OK
+        } else {
+            StatusCode::BAD_REQUEST
+        };
         assert_eq!(response.status, expected, "{header}: {}", response.body);
     }
 }
@@ -201,8 +247,16 @@ async fn the_response_of_the_destination_is_returned() {
     });
     let fixture = Fixture::with(behavior, |_| {}).await;
 
-    for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-        let request = fixture.request(method.clone(), "/a").header("origin", "https://shop.example.com");
+    for method in [
+        Method::GET,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+    ] {
+        let request = fixture
+            .request(method.clone(), "/a")
+            .header("origin", "https://shop.example.com");
         let response = fixture.client.send(request).await;
 
         assert_eq!(response.status, StatusCode::PAYMENT_REQUIRED, "{method}");
@@ -219,8 +273,14 @@ async fn the_response_of_the_destination_is_returned() {
         assert_eq!(response.headers.get_all("x-request-id").iter().count(), 2);
         assert_eq!(fixture.destination.last().method, method);
     }
-    let head = fixture.client.send(fixture.request(Method::HEAD, "/a")).await;
-    assert_eq!((head.status, head.bytes.len()), (StatusCode::PAYMENT_REQUIRED, 0));
+    let head = fixture
+        .client
+        .send(fixture.request(Method::HEAD, "/a"))
+        .await;
+    assert_eq!(
+        (head.status, head.bytes.len()),
+        (StatusCode::PAYMENT_REQUIRED, 0)
+    );
     assert_eq!(fixture.destination.last().method, Method::HEAD);
 }
 
@@ -238,6 +298,9 @@ async fn redirects_are_returned_and_not_followed() {
     let response = client.build().unwrap().execute(request).await.unwrap();
 
     assert_eq!(response.status(), 307);
-    assert_eq!(response.headers()["location"], "https://169.254.169.254/latest");
+    assert_eq!(
+        response.headers()["location"],
+        "https://169.254.169.254/latest"
+    );
     assert_eq!(fixture.destination.received().len(), 1);
 }

@@ -60,7 +60,10 @@ async fn send(fixture: &Fixture, media: &str, length: u64, end: &[u8]) -> (Strin
 /// The memory of this process.
 fn resident_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
@@ -107,7 +110,10 @@ async fn a_large_response_is_streamed_with_its_length() {
     let ((head, _, length), growth) = growth_kb(sent).await;
 
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    assert!(head.contains(&format!("content-length: {HUGE}\r\n")), "{head}");
+    assert!(
+        head.contains(&format!("content-length: {HUGE}\r\n")),
+        "{head}"
+    );
     assert_eq!(length, HUGE);
     println!("{} MB received, {growth} kB of memory", HUGE >> 20);
     assert!(growth < GROWTH_KB_MAX, "{growth} kB");
@@ -120,7 +126,11 @@ async fn an_expression_in_a_large_body_is_rejected() {
     for (media, end, is_rejected) in [
         ("application/json", b"\"{{ id }}\"".as_slice(), true),
         ("text/plain", b"{{ id", false),
-        ("application/x-www-form-urlencoded", b"&a=%7B%7B+id+%7D%7D", true),
+        (
+            "application/x-www-form-urlencoded",
+            b"&a=%7B%7B+id+%7D%7D",
+            true,
+        ),
         ("text/plain", b"&a=%7B%7B+id+%7D%7D", false),
         ("application/octet-stream", b"{{ id }}", false),
     ] {
@@ -133,7 +143,10 @@ async fn an_expression_in_a_large_body_is_rejected() {
             true => {
                 assert!(head.starts_with("HTTP/1.1 400"), "{case}: {head}");
                 let body: Value = serde_json::from_slice(&body).unwrap();
-                assert_eq!(body["proxy_error"]["code"], "expression_in_large_body", "{case}");
+                assert_eq!(
+                    body["proxy_error"]["code"], "expression_in_large_body",
+                    "{case}"
+                );
                 assert_eq!(complete, 0, "{case}");
             }
             false => {
@@ -156,6 +169,9 @@ async fn bodies_have_a_maximum_size() {
 
     let request = fixture.client.request(http::Method::POST, "/proxy");
     let request = request.header("bt-proxy-url", fixture.destination.url());
-    let within = fixture.client.send(request.body(vec![b'a'; 2 * 1024 * 1024])).await;
+    let within = fixture
+        .client
+        .send(request.body(vec![b'a'; 2 * 1024 * 1024]))
+        .await;
     assert_eq!(within.status, StatusCode::OK, "{}", within.body);
 }

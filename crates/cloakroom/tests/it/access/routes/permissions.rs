@@ -158,7 +158,8 @@ async fn the_required_permissions_are_sufficient_and_necessary() {
 
                 let case = format!("{route} of {kind} with {held:?}: {}", response.body);
                 // Success requires a card network or a destination, which other tests provide.
-                let needs_peer = route.path.starts_with("/3ds/") || route.path.starts_with("/proxy");
+                let needs_peer =
+                    route.path.starts_with("/3ds/") || route.path.starts_with("/proxy");
                 let is_accepted = match needs_peer {
                     true => response.status.is_client_error() && response.status != FORBIDDEN,
                     false => response.status.is_success(),
