@@ -106,6 +106,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "tenant_deletion",
         sql: include_str!("../../../../migrations/0019_tenant_deletion.sql"),
     },
+    Migration {
+        number: 20,
+        name: "webhooks",
+        sql: include_str!("../../../../migrations/0020_webhooks.sql"),
+    },
 ];
 
 /// The table of applied migrations. They are identified by number alone: an applied migration is never edited.
