@@ -10,6 +10,7 @@ pub mod callback_hosts;
 pub mod card_numbers;
 pub mod clock;
 pub mod config;
+pub mod egress_hosts;
 pub mod ids;
 pub mod storage;
 pub mod telemetry;

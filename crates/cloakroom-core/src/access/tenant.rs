@@ -1,6 +1,7 @@
 //! Tenants and their settings.
 
 use cloakroom_platform::callback_hosts::CallbackHosts;
+use cloakroom_platform::egress_hosts::HostList;
 use cloakroom_platform::ids::TenantId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,10 @@ pub struct TenantSettings {
     /// Hosts that hosted 3-D Secure pages may redirect browsers to. Omitted when empty.
     #[serde(skip_serializing_if = "CallbackHosts::is_empty")]
     pub threeds_callback_hosts: CallbackHosts,
+    /// Hosts that proxies and webhooks may send requests to, among those that the operator allows. If `None`, all of
+    /// these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub egress_hosts: Option<HostList>,
 }
 
 /// How a duplicate affects the existing token.
@@ -95,6 +100,7 @@ impl Default for TenantSettings {
             token_deduplication_behavior: DeduplicationBehavior::ReadExisting,
             card_numbers_in_metadata: false,
             threeds_callback_hosts: CallbackHosts::default(),
+            egress_hosts: None,
         }
     }
 }
@@ -134,6 +140,13 @@ impl TenantSettings {
             "threeds_callback_hosts" => {
                 let hosts = text.parse().map_err(|rule| Error::invalid(name, rule));
                 self.threeds_callback_hosts = hosts?;
+            }
+            "egress_hosts" => {
+                let hosts = match text.trim() {
+                    "" => Ok(None),
+                    text => text.parse().map(Some),
+                };
+                self.egress_hosts = hosts.map_err(|rule| Error::invalid(name, rule))?;
             }
             _ => return Err(Error::invalid(name, "is no setting")),
         }
@@ -181,10 +194,16 @@ mod tests {
         settings
             .set("threeds_callback_hosts", "shop.example")
             .unwrap();
+        settings
+            .set("egress_hosts", "api.example.com, *.psp.example")
+            .unwrap();
         let text = settings.to_text();
         assert!(text.contains(r#""card_numbers_in_metadata":"true""#));
         assert!(text.contains(r#""threeds_callback_hosts":"shop.example""#));
-        assert_eq!(TenantSettings::parse(&text), Some(settings));
+        assert!(text.contains(r#""egress_hosts":"*.psp.example,api.example.com""#));
+        assert_eq!(TenantSettings::parse(&text), Some(settings.clone()));
+        settings.set("egress_hosts", " ").unwrap();
+        assert_eq!(settings.egress_hosts, None);
         assert_eq!(TenantSettings::parse("{}"), Some(TenantSettings::default()));
         assert_eq!(
             TenantSettings::parse(r#"{"fingerprint_tokens":true}"#),
@@ -199,6 +218,8 @@ mod tests {
             ("fingerprint_tokens", "yes"),
             ("token_deduplication_behavior", "replace"),
             ("threeds_callback_hosts", "https://shop.example"),
+            ("egress_hosts", "10.0.0.1"),
+            ("egress_hosts", "api.example.com,"),
         ] {
             assert!(
                 TenantSettings::default().set(name, text).is_err(),

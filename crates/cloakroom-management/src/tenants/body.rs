@@ -35,7 +35,8 @@ pub(super) struct TenantChangeBody {
     pub(super) name: Option<String>,
     /// Settings, all as strings: `fingerprint_tokens`, `disable_ephemeral_proxy`, `deduplicate_tokens` and
     /// `card_numbers_in_metadata` are `true` or `false`, `token_deduplication_behavior` is `read_existing` or
-    /// `update_existing`, and `threeds_callback_hosts` lists the hosts of callback URLs, separated by commas.
+    /// `update_existing`, `threeds_callback_hosts` lists the hosts of callback URLs, and `egress_hosts` the hosts that
+    /// proxies and webhooks may send requests to, both separated by commas.
     #[schema(value_type = Option<BTreeMap<String, Option<String>>>)]
     pub(super) settings: Option<Map<String, Value>>,
 }

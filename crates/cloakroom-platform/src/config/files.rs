@@ -10,10 +10,11 @@ const READABLE_BY_GROUP: u32 = 0o040;
 const READABLE_BY_ALL: u32 = 0o004;
 
 /// Settings whose value is a secret.
-const SECRETS: [(&str, &str); 3] = [
+const SECRETS: [(&str, &str); 4] = [
     ("database", "url"),
     ("database", "replica_url"),
     ("redis", "url"),
+    ("egress", "connect_proxy"),
 ];
 
 pub(super) fn check(config: &Config, path: Option<&Path>) -> Vec<Finding> {
@@ -28,6 +29,10 @@ pub(super) fn check(config: &Config, path: Option<&Path>) -> Vec<Finding> {
         (
             "threeds.results_key_file",
             config.threeds.results_key_file.as_deref(),
+        ),
+        (
+            "egress.connect_proxy_file",
+            config.egress.connect_proxy_file.as_deref(),
         ),
     ];
     let own = path.filter(|path| contains_secret(path));

@@ -6,6 +6,7 @@ mod audit;
 mod client_encryption;
 mod database;
 mod deprecated;
+mod egress;
 mod files;
 mod finding;
 mod http;
@@ -38,6 +39,7 @@ pub use self::audit::Audit;
 pub use self::client_encryption::ClientEncryption;
 pub use self::database::Database;
 pub use self::deprecated::{Deprecated, Deprecation};
+pub use self::egress::{Egress, Ports, StaticAddresses};
 pub use self::finding::{Finding, Severity};
 pub use self::http::{BaseUrl, Http};
 pub use self::idempotency::Idempotency;
@@ -79,6 +81,7 @@ pub struct Config {
     pub tokens: Tokens,
     pub client_encryption: ClientEncryption,
     pub threeds: Threeds,
+    pub egress: Egress,
     pub log: Log,
     pub telemetry: Telemetry,
 }
@@ -138,6 +141,7 @@ impl Config {
         self.tokens.check(&mut findings);
         self.client_encryption.check(&mut findings);
         self.threeds.check(&mut findings);
+        self.egress.check(is_production, &mut findings);
         self.telemetry.check(&mut findings);
 
         // With port 0 the operating system assigns a free port, so two listeners do not collide.
@@ -178,6 +182,7 @@ impl Config {
             tokens: Tokens::read(source),
             client_encryption: ClientEncryption::read(source),
             threeds: Threeds::read(source),
+            egress: Egress::read(source),
             log: Log::read(source),
             telemetry: Telemetry::read(source),
         }
@@ -189,6 +194,7 @@ fn load_from(path: Option<&Path>, variables: Variables) -> Result<Config, Error>
     let mut config = Config::read(&mut source);
     config.database.resolve(&mut source.findings);
     config.redis.resolve(&mut source.findings);
+    config.egress.resolve(&mut source.findings);
 
     let sections = reference::sections().map(|description| description.section);
     let mut findings = source.finish(&sections);

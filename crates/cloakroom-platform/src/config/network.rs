@@ -30,6 +30,16 @@ impl Networks {
         self.0.iter().any(|network| network.contains(address))
     }
 
+    /// Whether the address itself is listed, not only a network around it.
+    pub fn list(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let whole = if address.is_ipv4() { 32 } else { 128 };
+        self.0.contains(&Network {
+            first: address,
+            bits: whole,
+        })
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -136,6 +146,8 @@ mod tests {
         assert!(everyone.contain([203, 0, 113, 9].into()));
         assert!(everyone.contain("2001:db8::1".parse().unwrap()));
         assert!(!Networks::default().contain([127, 0, 0, 1].into()));
+        assert!(networks.list([192, 0, 2, 7].into()) && networks.list("::1".parse().unwrap()));
+        assert!(!networks.list([10, 0, 0, 0].into()));
     }
 
     #[test]

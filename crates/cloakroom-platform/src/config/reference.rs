@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use super::section::{Description, Row, environment_name};
 use super::{
-    Access, Admin, Audit, ClientEncryption, Database, Deprecated, Http, Idempotency, Limits, Log,
-    Quotas, Redis, RootKey, SecurityCodes, Sessions, Telemetry, Tenants, Threeds, Tokens, Vault,
+    Access, Admin, Audit, ClientEncryption, Database, Deprecated, Egress, Http, Idempotency,
+    Limits, Log, Quotas, Redis, RootKey, SecurityCodes, Sessions, Telemetry, Tenants, Threeds,
+    Tokens, Vault,
 };
 
-pub(super) fn sections() -> [Description; 20] {
+pub(super) fn sections() -> [Description; 21] {
     [
         Vault::describe(),
         Http::describe(),
@@ -28,6 +29,7 @@ pub(super) fn sections() -> [Description; 20] {
         Tokens::describe(),
         ClientEncryption::describe(),
         Threeds::describe(),
+        Egress::describe(),
         Log::describe(),
         Telemetry::describe(),
     ]
