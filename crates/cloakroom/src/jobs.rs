@@ -239,7 +239,7 @@ pub async fn sweep_once(node: &Node, holder: Uuid) -> Result<Option<u64>, storag
     threeds::sweep(node).await?;
     metrics::counter!("tokens_expired_total").increment(removed);
     idempotency::sweep(&node.db).await?;
-    security_codes::sweep(&node.db).await?;
+    security_codes::sweep(node).await?;
     client_encryption::sweep(&node.db).await?;
     applications::sweep(node).await?;
     tenants::delete_due(node).await?;

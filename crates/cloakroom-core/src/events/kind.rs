@@ -46,7 +46,6 @@ event_kinds! {
     ProxyDeleted "proxy.deleted";
     ProxyInvoked "proxy.invoked";
     TenantUpdated "tenant.updated";
-    TenantDeleted "tenant.deleted";
     InvitationCreated "tenant.invitation.created";
     InvitationAccepted "tenant.invitation.accepted";
     InvitationDeleted "tenant.invitation.deleted";
