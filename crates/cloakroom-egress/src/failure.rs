@@ -1,6 +1,24 @@
 //! Why a request was not sent, or has no response.
 
-use crate::address::AddressClass;
+use std::error::Error as _;
+
+use rustls::AlertDescription;
+
+use crate::AddressClass;
+
+/// The settings of outbound requests cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{setting}: {reason}")]
+pub struct Error {
+    setting: &'static str,
+    reason: String,
+}
+
+impl Error {
+    pub(crate) fn new(setting: &'static str, reason: String) -> Self {
+        Self { setting, reason }
+    }
+}
 
 /// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +52,15 @@ pub enum SendError {
 }
 
 impl SendError {
+    /// The failure behind an error of the HTTP connection.
+    pub(crate) fn from_http(error: &hyper::Error) -> Self {
+        match error {
+            error if error.is_parse() => Self::BadResponse,
+            error if is_handshake_alert(error) => Self::Tls,
+            _ => Self::Interrupted,
+        }
+    }
+
     /// Name for logs and metrics.
     pub fn kind(self) -> &'static str {
         match self {
@@ -60,6 +87,30 @@ impl SendError {
             | Self::CircuitOpen => false,
         }
     }
+}
+
+/// Whether the destination rejected the client certificate. With TLS 1.3 it does so after the handshake, when the
+/// request may be on its way; the destination does not read it.
+fn is_handshake_alert(error: &hyper::Error) -> bool {
+    let io = error
+        .source()
+        .and_then(|source| source.downcast_ref::<std::io::Error>());
+    let tls = io.and_then(|error| error.get_ref()?.downcast_ref::<rustls::Error>());
+    matches!(
+        tls,
+        Some(rustls::Error::AlertReceived(
+            AlertDescription::CertificateRequired
+                | AlertDescription::BadCertificate
+                | AlertDescription::UnsupportedCertificate
+                | AlertDescription::CertificateRevoked
+                | AlertDescription::CertificateExpired
+                | AlertDescription::CertificateUnknown
+                | AlertDescription::UnknownCA
+                | AlertDescription::AccessDenied
+                | AlertDescription::HandshakeFailure
+                | AlertDescription::DecryptError
+        ))
+    )
 }
 
 /// Why a destination is not allowed.

@@ -5,15 +5,29 @@
 //! (`in_flight.rs`, `breaker.rs`), then the request (`send.rs`) and its response (`response.rs`).
 
 mod address;
+mod breaker;
+mod connect;
+mod connect_proxy;
+mod connection;
+mod destination_key;
 mod failure;
+mod in_flight;
+mod policy;
+mod pool;
+mod request;
+mod resolve;
 mod response;
 mod send;
+mod tls;
 mod url;
 
 pub use cloakroom_platform::egress_hosts::HostList;
 
 pub use self::address::AddressClass;
-pub use self::failure::{Denied, NotSent, SendError};
+pub use self::failure::{Denied, Error, NotSent, SendError};
 pub use self::response::{BodyError, ResponseBody};
-pub use self::send::{Destination, Egress, Error, Timeouts};
+pub use self::send::{Destination, Egress, Timeouts};
 pub use self::url::{DestinationUrl, InvalidUrl};
+
+#[cfg(test)]
+mod tests;

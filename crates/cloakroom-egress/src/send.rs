@@ -1,26 +1,44 @@
 //! Sends one request.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use cloakroom_platform::config::Config;
+use cloakroom_platform::config::{Config, Secret};
 use cloakroom_platform::ids::TenantId;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body::Body;
+use hyper::body::Incoming;
+use tokio::time::timeout_at;
 
-use crate::{Denied, DestinationUrl, HostList, ResponseBody, SendError};
+use crate::breaker::Breakers;
+use crate::connect::Connector;
+use crate::connect_proxy::ConnectProxy;
+use crate::connection::Connection;
+use crate::destination_key::DestinationKey;
+use crate::in_flight::InFlight;
+use crate::policy::Policy;
+use crate::pool::Pool;
+use crate::request::{BoxError, Progress, RequestBody, prepare};
+use crate::resolve::{Names, Resolver};
+use crate::response::{self, BodyLimits};
+use crate::tls::TlsProfiles;
+use crate::{Denied, DestinationUrl, Error, HostList, ResponseBody, SendError};
+
+/// Interval in which idle connections are closed and gauges are updated.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// Wait for one of the lookups that this node runs at a time.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sends requests to hosts that tenants choose. Clones share connections and limits.
 #[derive(Clone)]
-pub struct Egress(Arc<()>);
+pub struct Egress(Arc<Shared>);
 
-/// The settings cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{setting}: {reason}")]
-pub struct Error {
-    setting: &'static str,
-    reason: String,
+struct Shared {
+    connector: Connector,
+    pool: Arc<Pool>,
+    in_flight: InFlight,
+    breakers: Breakers,
 }
 
 /// Where a request goes, and for whom.
@@ -60,35 +78,202 @@ impl Default for Timeouts {
 }
 
 impl Egress {
-    /// Prepares TLS and limits. Opens no connection.
-    pub fn open(_config: &Config) -> Result<Self, Error> {
-        Ok(Self(Arc::new(())))
+    /// Loads certificates and prepares limits. Opens no connection.
+    ///
+    /// Must be called within a Tokio runtime: a task closes idle connections until the last clone is dropped.
+    pub fn open(config: &Config) -> Result<Self, Error> {
+        let names = Names::System(config.egress.static_addresses.clone());
+        Self::with_names(config, names)
+    }
+
+    pub(crate) fn with_names(config: &Config, names: Names) -> Result<Self, Error> {
+        let settings = &config.egress;
+        let proxy = settings.connect_proxy.as_ref().map(Secret::reveal);
+        let egress = Self(Arc::new(Shared {
+            connector: Connector {
+                policy: Policy::new(config),
+                resolver: Resolver::new(names, LOOKUP_TIMEOUT),
+                tls: TlsProfiles::load(settings)?,
+                proxy: proxy.map(ConnectProxy::parse).transpose()?,
+            },
+            pool: Arc::new(Pool::new(
+                settings.max_idle_per_destination,
+                settings.max_in_flight,
+            )),
+            in_flight: InFlight::new(
+                settings.max_in_flight,
+                settings.max_in_flight_per_destination,
+            ),
+            breakers: Breakers::default(),
+        }));
+        egress.sweep_periodically();
+        Ok(egress)
     }
 
     /// Whether a destination is allowed, by host and port. Addresses are checked when a connection is opened.
     pub fn check(
         &self,
-        _url: &DestinationUrl,
-        _tenant_hosts: Option<&HostList>,
+        url: &DestinationUrl,
+        tenant_hosts: Option<&HostList>,
     ) -> Result<(), Denied> {
-        Err(Denied::Host)
+        self.0.connector.policy.check(url, tenant_hosts)
     }
 
     /// Sends a request and returns the response, whose body is streamed.
     ///
-    /// The URI and the `Host` header of `request` are replaced by those of the destination. Redirects are returned, not
-    /// followed.
+    /// The URI and the `Host` header of `request` are replaced by those of the destination, and its length is that of
+    /// the body. All other headers are sent as they are. Redirects are returned, not followed.
+    ///
+    /// No request is sent twice: another connection is used only if the pooled one was closed before a byte of the
+    /// request was written.
     pub async fn send<B>(
         &self,
         destination: Destination<'_>,
-        _request: Request<B>,
-        _timeouts: &Timeouts,
+        request: Request<B>,
+        timeouts: &Timeouts,
     ) -> Result<Response<ResponseBody>, SendError>
     where
         B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+        B::Error: Into<BoxError>,
     {
-        self.check(destination.url, destination.hosts)?;
-        Err(SendError::Overloaded)
+        let response = self.0.send(destination, request, timeouts).await;
+        let outcome = match &response {
+            Ok(_) => "response",
+            Err(error) => error.kind(),
+        };
+        metrics::counter!("egress_requests_total", "outcome" => outcome).increment(1);
+        if let Err(SendError::Denied(denied)) = response {
+            let (host, tenant) = (destination.url.host(), destination.tenant.uuid);
+            tracing::warn!(
+                destination.host = host, tenant.id = %tenant, error.kind = denied.kind(),
+                "an outbound request was denied"
+            );
+        }
+        response
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the task ends with the last clone of its Egress"
+    )]
+    fn sweep_periodically(&self) {
+        let shared = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SWEEP_INTERVAL).await;
+                let Some(shared) = shared.upgrade() else {
+                    return;
+                };
+                shared.sweep();
+            }
+        });
+    }
+}
+
+impl Shared {
+    async fn send<B>(
+        &self,
+        destination: Destination<'_>,
+        request: Request<B>,
+        timeouts: &Timeouts,
+    ) -> Result<Response<ResponseBody>, SendError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        if request.method() == Method::CONNECT {
+            return Err(Denied::Method.into());
+        }
+        let url = destination.url;
+        self.connector.policy.check(url, destination.hosts)?;
+        let key = DestinationKey::new(destination.tenant, url);
+        let permit = self.in_flight.acquire(&key).ok_or(SendError::Overloaded)?;
+        let deadline = tokio::time::Instant::now() + timeouts.total;
+        let (request, progress) = prepare(request, url);
+
+        let exchange = self.exchange(destination, &key, request, &progress, timeouts);
+        let (response, connection) = timeout_at(deadline, exchange)
+            .await
+            .unwrap_or(Err(SendError::Timeout))?;
+        if !response::is_valid(&response) {
+            return Err(SendError::BadResponse);
+        }
+
+        let limits = BodyLimits {
+            idle: timeouts.idle,
+            deadline,
+        };
+        let pool = (!destination.has_sensitive_head).then(|| Arc::clone(&self.pool));
+        let finish = Box::new(move || {
+            if let Some(pool) = pool {
+                pool.put(key, connection);
+            }
+            drop(permit);
+        });
+        Ok(response.map(|incoming| ResponseBody::new(incoming, limits, finish)))
+    }
+
+    /// Sends the request on a pooled connection, or on a new one if there is none.
+    async fn exchange(
+        &self,
+        destination: Destination<'_>,
+        key: &DestinationKey,
+        mut request: Request<RequestBody>,
+        progress: &Progress,
+        timeouts: &Timeouts,
+    ) -> Result<(Response<Incoming>, Connection), SendError> {
+        loop {
+            let (mut connection, is_reused) = match self.pool.take(key).await {
+                Some(connection) => (connection, true),
+                None => (self.connect(destination, key, timeouts).await?, false),
+            };
+            let sent = tokio::select! {
+                sent = connection.send(request) => sent,
+                () = progress.stall(timeouts.head) => return Err(SendError::Timeout),
+            };
+            let mut error = match sent {
+                Ok(response) => return Ok((response, connection)),
+                Err(error) => error,
+            };
+            match error.take_message() {
+                Some(unsent) if is_reused => request = unsent,
+                _ if progress.has_failed() => return Err(SendError::RequestBody),
+                _ => return Err(SendError::from_http(error.error())),
+            }
+        }
+    }
+
+    async fn connect(
+        &self,
+        destination: Destination<'_>,
+        key: &DestinationKey,
+        timeouts: &Timeouts,
+    ) -> Result<Connection, SendError> {
+        let admission = self.breakers.admit(key, Instant::now());
+        admission.map_err(|_| SendError::CircuitOpen)?;
+        let (url, tenant) = (destination.url, destination.tenant);
+        let connection = self.connector.connect(url, tenant, timeouts.connect).await;
+        match connection {
+            Ok(_) => self.breakers.record_success(key),
+            Err(error @ (SendError::NotSent(_) | SendError::Tls)) => {
+                if self.breakers.record_failure(key, Instant::now()) {
+                    tracing::warn!(
+                        destination.host = url.host(), tenant.id = %tenant.uuid,
+                        error.kind = error.kind(),
+                        "connections to a destination failed repeatedly; its circuit is open"
+                    );
+                }
+            }
+            Err(_) => {}
+        }
+        connection
+    }
+
+    fn sweep(&self) {
+        let idle = self.pool.sweep();
+        let open = self.breakers.sweep(Instant::now());
+        metrics::gauge!("egress_connections_idle").set(idle as f64);
+        metrics::gauge!("egress_circuits_open").set(open as f64);
+        metrics::gauge!("egress_requests_in_flight").set(self.in_flight.count() as f64);
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use cloakroom_platform::card_numbers::contains_card_number;
 use cloakroom_platform::egress_hosts::is_dns_name;
 use http::uri::PathAndQuery;
 use percent_encoding::percent_decode_str;
@@ -180,7 +181,7 @@ fn parse_port(text: &str) -> Result<u16, InvalidUrl> {
 /// The host in lowercase ASCII, if it is a DNS name.
 ///
 /// Characters that IDNA maps to others, such as fullwidth digits and ideographic full stops, are rejected: a name is
-/// accepted only in the form that it is displayed in.
+/// accepted only in the form that it is displayed in. So are card numbers, because hosts are logged.
 fn canonical_host(host: &str) -> Option<String> {
     let lowercase = host.to_lowercase();
     let ascii = match lowercase.is_ascii() {
@@ -195,7 +196,8 @@ fn canonical_host(host: &str) -> Option<String> {
         }
     };
     let is_local = ascii.ends_with(".localhost");
-    (is_dns_name(&ascii) && !is_local).then_some(ascii)
+    let is_allowed = is_dns_name(&ascii) && !is_local && !contains_card_number(&ascii);
+    is_allowed.then_some(ascii)
 }
 
 /// Whether a path has a `..` segment, in any form that a server might decode to it: percent-encoded, repeatedly, with

@@ -28,6 +28,8 @@ const LOG: &[&str] = &[
     "statement",
     "sqlstate",
     "location",
+    // Of outbound requests. Hosts are validated, also against card numbers.
+    "destination.host",
 ];
 
 /// Fields of a span. Fields that begin with `otel` set its name, kind and status, and are not attributes.
