@@ -6,10 +6,12 @@ use std::sync::Arc;
 use cloakroom_core::deprecations::Counts;
 use cloakroom_core::rate_limits::{self, RateLimits};
 use cloakroom_core::vault::{self, Vault};
+use cloakroom_egress::Egress;
 use cloakroom_platform::config::Config;
 use cloakroom_threeds::networks;
 use cloakroom_threeds::server::ThreedsServer;
 use cloakroom_tokens::tokens::TokenVault;
+use cloakroom_webhooks::WebhookServer;
 
 /// A shared handle to a node.
 #[derive(Clone)]
@@ -17,6 +19,7 @@ pub struct Node(Arc<Components>);
 
 pub struct Components {
     threeds: ThreedsServer,
+    pub webhooks: WebhookServer,
     pub rate_limits: Arc<RateLimits>,
     /// Calls that used deprecated features.
     pub deprecation_counts: Counts,
@@ -30,6 +33,8 @@ pub enum Error {
     RateLimits(#[from] rate_limits::Error),
     #[error(transparent)]
     CardNetworks(#[from] networks::Error),
+    #[error(transparent)]
+    Egress(#[from] cloakroom_egress::Error),
 }
 
 impl Node {
@@ -43,7 +48,9 @@ impl Node {
     }
 
     fn new(vault: &Vault) -> Result<Self, Error> {
+        let egress = Egress::open(&vault.config)?;
         Ok(Self(Arc::new(Components {
+            webhooks: WebhookServer::new(vault, &egress),
             rate_limits: Arc::new(RateLimits::open(vault)?),
             deprecation_counts: Counts::default(),
             threeds: ThreedsServer::new(&TokenVault::new(vault))?,

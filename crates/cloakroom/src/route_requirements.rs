@@ -145,6 +145,16 @@ route_requirements! {
     GET "/keys/{id}" Permissions(&[KeysRead]);
     DELETE "/keys/{id}" Permissions(&[KeysDelete]);
 
+    POST "/webhooks" Permissions(&[WebhookCreate]);
+    GET "/webhooks" Permissions(&[WebhookRead]);
+    GET "/webhooks/event-types" Permissions(&[WebhookRead]);
+    GET "/webhooks/{id}" Permissions(&[WebhookRead]);
+    PUT "/webhooks/{id}" Permissions(&[WebhookUpdate]);
+    DELETE "/webhooks/{id}" Permissions(&[WebhookDelete]);
+    GET "/webhooks/{id}/deliveries" Permissions(&[WebhookRead]);
+    POST "/webhooks/{id}/replay" Permissions(&[WebhookUpdate]);
+    GET "/keys/webhooks.v1.key" Nothing;
+
     GET "/logs" Permissions(&[LogRead]);
     GET "/logs/entity-types" Permissions(&[LogRead]);
 

@@ -77,7 +77,7 @@ fn parse_page(query: Option<&str>) -> Result<PageRequest, Vec<FieldError>> {
         given.check("start", position.ok_or_else(|| rule.to_owned()))
     });
     let size = page_size(given.number("size"), SIZE_MAX);
-    let (page, size) = given.finish((state, before), size)?;
+    let (page, size) = given.finish((state, before), size.map_err(|error| vec![error]))?;
     Ok(PageRequest {
         state: page.0,
         before: page.1,

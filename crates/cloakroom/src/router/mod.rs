@@ -20,6 +20,7 @@ use cloakroom_platform::api::{ApiError, BodyLimits, receive_body};
 use cloakroom_platform::telemetry;
 use cloakroom_threeds::ThreedsServer;
 use cloakroom_tokens::TokenVault;
+use cloakroom_webhooks::WebhookServer;
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use tower::{Layer as _, Service, ServiceExt as _, service_fn};
@@ -39,10 +40,12 @@ const OPEN_BODY_BYTES_MAX: usize = 64 * 1024;
 struct Routes {
     /// Without authentication.
     open: OpenApiRouter<ThreedsServer>,
+    open_webhooks: OpenApiRouter<WebhookServer>,
     /// Require a key, and read or change data of a tenant.
     tokens: OpenApiRouter<TokenVault>,
     management: OpenApiRouter<Vault>,
     threeds: OpenApiRouter<ThreedsServer>,
+    webhooks: OpenApiRouter<WebhookServer>,
     removed: OpenApiRouter,
     /// Require a key, and return the same to every tenant.
     catalog: OpenApiRouter,
@@ -59,9 +62,11 @@ impl Routes {
     fn new() -> Self {
         Self {
             open: openapi::routes().merge(cloakroom_threeds::browser_routes()),
+            open_webhooks: cloakroom_webhooks::open_routes(),
             tokens: cloakroom_tokens::routes(),
             management: cloakroom_management::routes(),
             threeds: cloakroom_threeds::routes(),
+            webhooks: cloakroom_webhooks::routes(),
             removed: removed_operations::routes(),
             catalog: formulas::routes(),
         }
@@ -70,24 +75,31 @@ impl Routes {
     fn with_state(self, node: &Node) -> Routers {
         let (vault, tokens, threeds): (&Vault, &TokenVault, &ThreedsServer) = (node, node, node);
         Routers {
-            open: self.open.with_state(threeds.clone()),
+            open: self
+                .open
+                .with_state(threeds.clone())
+                .merge(self.open_webhooks.with_state(node.webhooks.clone())),
             keyed: self
                 .tokens
                 .with_state(tokens.clone())
                 .merge(self.management.with_state(vault.clone()))
                 .merge(self.threeds.with_state(threeds.clone()))
+                .merge(self.webhooks.with_state(node.webhooks.clone()))
                 .merge(self.removed),
             catalog: self.catalog,
         }
     }
 
     fn document(self) -> OpenApi {
+        let mut open = self.open.into_openapi();
+        open.merge(self.open_webhooks.into_openapi());
         let mut keyed = self.tokens.into_openapi();
         keyed.merge(self.management.into_openapi());
         keyed.merge(self.threeds.into_openapi());
+        keyed.merge(self.webhooks.into_openapi());
         keyed.merge(self.removed.into_openapi());
         keyed.merge(self.catalog.into_openapi());
-        openapi::document(self.open.into_openapi(), keyed)
+        openapi::document(open, keyed)
     }
 }
 
