@@ -41,3 +41,4 @@ mod tenants;
 mod threeds;
 mod tokens;
 mod velocity;
+mod webhooks;
