@@ -2,7 +2,7 @@
 //!
 //! Reading order, from the bottom: [`keys`] encrypts and signs, [`access`] holds principals and grants, [`idempotency`]
 //! stored responses, [`deprecations`] the table of deprecated features. [`caller`] is one request of a principal.
-//! [`audit`] records changes and reads. [`vault`] is the context of every operation. Above it are [`authentication`],
+//! [`events`] are what webhooks deliver; [`audit`] records changes and reads, and inserts their events. [`vault`] is the context of every operation. Above it are [`authentication`],
 //! [`rate_limits`] and [`velocity`]; [`gates`] is the middleware in front of the handlers.
 
 pub mod gates;
@@ -20,6 +20,8 @@ pub mod access;
 pub mod deprecations;
 pub mod idempotency;
 
+pub mod events;
+
 pub mod keys;
 
 pub use caller::Caller;
@@ -31,6 +33,7 @@ pub fn statements() -> impl Iterator<Item = Statement> {
     [
         keys::STATEMENTS,
         audit::STATEMENTS,
+        events::STATEMENTS,
         access::STATEMENTS,
         idempotency::STATEMENTS,
         rate_limits::STATEMENTS,

@@ -38,6 +38,7 @@ mod purpose;
 mod random;
 mod record;
 mod sensitive;
+mod signature_key;
 mod wrap;
 
 #[cfg(test)]
@@ -54,11 +55,12 @@ pub use policy::PolicyDigest;
 pub use primitives::equal_in_constant_time;
 pub use purpose::{
     Audit, Authenticates, Control, Data, Fingerprinting, Index, KeyPurpose, Purpose, Reply,
-    RootKek, SealsRecords, SecurityCode, TenantKek, Wraps,
+    RootKek, SealsRecords, SecurityCode, Signing, TenantKek, Wraps,
 };
 pub use random::{fill as fill_random, random_base58, random_bytes, random_uuid_v4_bytes};
 pub use record::{RecordContext, open, seal, sealed_key_version};
 pub use sensitive::Sensitive;
+pub use signature_key::SignatureKey;
 pub use wrap::{WrapContext, unwrap, wrap};
 pub use zeroize::Zeroize;
 

@@ -15,10 +15,11 @@ pub enum KeyPurpose {
     Control = 7,
     Audit = 8,
     SecurityCode = 9,
+    Signing = 10,
 }
 
 impl KeyPurpose {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::RootKek,
         Self::TenantKek,
         Self::Data,
@@ -28,6 +29,7 @@ impl KeyPurpose {
         Self::Control,
         Self::Audit,
         Self::SecurityCode,
+        Self::Signing,
     ];
 
     pub fn number(self) -> i16 {
@@ -46,6 +48,7 @@ impl KeyPurpose {
             Self::Control => "control",
             Self::Audit => "audit",
             Self::SecurityCode => "security_code",
+            Self::Signing => "signing",
         }
     }
 }
@@ -66,7 +69,7 @@ pub trait Purpose: sealed::Sealed {
     const PURPOSE: KeyPurpose;
 }
 
-/// Wraps tenant, control, audit and security-code keys.
+/// Wraps tenant, control, audit, security-code and signing keys.
 pub struct RootKek;
 /// Wraps the working keys of one tenant.
 pub struct TenantKek;
@@ -84,6 +87,8 @@ pub struct Control;
 pub struct Audit;
 /// Seals security codes for their short retention; never stored in a database.
 pub struct SecurityCode;
+/// Seals the private keys that sign what other parties verify.
+pub struct Signing;
 
 macro_rules! purposes {
     ($($marker:ident => $purpose:ident),* $(,)?) => {$(
@@ -104,6 +109,7 @@ purposes! {
     Control => Control,
     Audit => Audit,
     SecurityCode => SecurityCode,
+    Signing => Signing,
 }
 
 /// The keys that a key-encrypting key may wrap.
@@ -112,6 +118,7 @@ impl Wraps<TenantKek> for RootKek {}
 impl Wraps<Control> for RootKek {}
 impl Wraps<Audit> for RootKek {}
 impl Wraps<SecurityCode> for RootKek {}
+impl Wraps<Signing> for RootKek {}
 impl Wraps<Data> for TenantKek {}
 impl Wraps<Fingerprinting> for TenantKek {}
 impl Wraps<Index> for TenantKek {}
@@ -122,6 +129,7 @@ pub trait SealsRecords: Purpose {}
 impl SealsRecords for Data {}
 impl SealsRecords for Reply {}
 impl SealsRecords for SecurityCode {}
+impl SealsRecords for Signing {}
 
 /// Keys that authenticate data stored in clear.
 pub trait Authenticates: Purpose {}
@@ -150,7 +158,7 @@ mod tests {
 
     #[test]
     fn unknown_numbers_are_rejected() {
-        for number in [i16::MIN, -1, 0, 10, i16::MAX] {
+        for number in [i16::MIN, -1, 0, 11, i16::MAX] {
             assert_eq!(KeyPurpose::try_from(number), Err(Error::UnknownPurpose));
         }
     }

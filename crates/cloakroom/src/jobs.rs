@@ -8,6 +8,7 @@ use cloakroom_platform::ids;
 use cloakroom_platform::storage::{self, Connection};
 use cloakroom_threeds::{networks, sessions as threeds};
 use cloakroom_tokens::{bins, client_encryption, intents, security_codes, tokens};
+use cloakroom_webhooks::{deliveries, webhooks};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep};
 use uuid::Uuid;
@@ -32,6 +33,7 @@ const RETAIN_PERIOD: Duration = Duration::from_secs(60 * 60);
 const HEARTBEAT_PERIOD: Duration = Duration::from_secs(2);
 /// A killed node loses at most this much of its counts.
 const DEPRECATIONS_PERIOD: Duration = Duration::from_secs(2);
+const WEBHOOKS_PERIOD: Duration = Duration::from_secs(10);
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
 /// Longer than the period, so that the sweeping node renews it; another node takes over after a
 /// crash.
@@ -57,6 +59,8 @@ pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(refresh_card_ranges(node.clone(), readiness.clone()));
     jobs.spawn(complete_overdue_threeds(node.clone()));
     jobs.spawn(store_deprecated_calls(node.clone()));
+    jobs.spawn(deliveries::run(node.webhooks.clone()));
+    jobs.spawn(maintain_webhooks(node.clone()));
     jobs
 }
 
@@ -206,6 +210,36 @@ pub async fn retain_once(node: &Node, holder: Uuid) -> Result<Option<usize>, sto
     Ok(Some(audit::retain(&node.audit, retention).await?))
 }
 
+/// Ends and deletes deliveries of webhooks, disables failing webhooks and measures the backlog, on one node at a time.
+///
+/// Not part of the sweep: an error here must not delay the deletion of tokens and tenants.
+async fn maintain_webhooks(node: Node) {
+    let holder = ids::new_uuid();
+    let mut ticks = every(WEBHOOKS_PERIOD);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = maintain_webhooks_once(&node, holder).await {
+            tracing::warn!(
+                job = "webhooks",
+                error.kind = error.kind(),
+                "old deliveries of webhooks could not be removed; the next run retries"
+            );
+        }
+    }
+}
+
+/// Maintains webhooks once; does nothing if another node holds the lease.
+pub async fn maintain_webhooks_once(node: &Node, holder: Uuid) -> Result<(), storage::Error> {
+    // Every node measures, so that each has the figures whichever is scraped.
+    deliveries::measure(node).await?;
+    if !storage::hold_lease(&node.db, "webhooks", holder, SWEEP_LEASE).await? {
+        return Ok(());
+    }
+    webhooks::disable_failing(node).await?;
+    deliveries::sweep(node).await?;
+    Ok(())
+}
+
 /// Removes expired data and data of deleted tenants, on one node at a time.
 async fn sweep(node: Node) {
     let holder = ids::new_uuid();
@@ -239,7 +273,7 @@ pub async fn sweep_once(node: &Node, holder: Uuid) -> Result<Option<u64>, storag
     threeds::sweep(node).await?;
     metrics::counter!("tokens_expired_total").increment(removed);
     idempotency::sweep(&node.db).await?;
-    security_codes::sweep(&node.db).await?;
+    security_codes::sweep(node).await?;
     client_encryption::sweep(&node.db).await?;
     applications::sweep(node).await?;
     tenants::delete_due(node).await?;

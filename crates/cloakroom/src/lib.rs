@@ -21,7 +21,7 @@ pub mod erasures;
 pub mod formulas;
 
 pub use cloakroom_core::{
-    Caller, Vault, access, audit, authentication, caller, deprecations, gates, idempotency, keys,
+    Caller, Vault, access, audit, authentication, caller, deprecations, events, gates, idempotency, keys,
     rate_limits, vault, velocity,
 };
 pub use cloakroom_management::{applications, logs, members, sessions, tenants};
@@ -32,6 +32,8 @@ pub use cloakroom_proxy as proxy;
 /// The 3DS server.
 pub use cloakroom_threeds as threeds;
 pub use cloakroom_tokens::{bins, client_encryption, security_codes, tokens};
+/// Webhooks and the delivery of events.
+pub use cloakroom_webhooks as webhooks;
 pub use node::Node;
 
 /// All SQL statements of the vault, for the tests that check them against the schema.
@@ -43,4 +45,5 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         .chain(cloakroom_tokens::statements())
         .chain(cloakroom_threeds::statements())
         .chain(cloakroom_proxy::statements())
+        .chain(cloakroom_webhooks::statements())
 }

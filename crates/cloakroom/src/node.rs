@@ -12,6 +12,7 @@ use cloakroom_proxy::ProxyServer;
 use cloakroom_threeds::networks;
 use cloakroom_threeds::server::ThreedsServer;
 use cloakroom_tokens::tokens::TokenVault;
+use cloakroom_webhooks::WebhookServer;
 
 /// A shared handle to a node.
 #[derive(Clone)]
@@ -20,6 +21,7 @@ pub struct Node(Arc<Components>);
 pub struct Components {
     threeds: ThreedsServer,
     pub proxy: ProxyServer,
+    pub webhooks: WebhookServer,
     pub rate_limits: Arc<RateLimits>,
     /// Calls that used deprecated features.
     pub deprecation_counts: Counts,
@@ -52,6 +54,7 @@ impl Node {
         let egress = Egress::open(&vault.config)?;
         let rate_limits = Arc::new(RateLimits::open(vault)?);
         Ok(Self(Arc::new(Components {
+            webhooks: WebhookServer::new(vault, &egress),
             deprecation_counts: Counts::default(),
             threeds: ThreedsServer::new(&tokens)?,
             proxy: ProxyServer::new(&tokens, &egress, &rate_limits),

@@ -158,6 +158,15 @@ route_requirements! {
     PATCH "/proxies/{id}" Permissions(&[ProxyUpdate]);
     DELETE "/proxies/{id}" Permissions(&[ProxyDelete]);
     POST "/proxies/{id}/rotate-key" Permissions(&[ProxyUpdate]);
+    POST "/webhooks" Permissions(&[WebhookCreate]);
+    GET "/webhooks" Permissions(&[WebhookRead]);
+    GET "/webhooks/event-types" Permissions(&[WebhookRead]);
+    GET "/webhooks/{id}" Permissions(&[WebhookRead]);
+    PUT "/webhooks/{id}" Permissions(&[WebhookUpdate]);
+    DELETE "/webhooks/{id}" Permissions(&[WebhookDelete]);
+    GET "/webhooks/{id}/deliveries" Permissions(&[WebhookRead]);
+    POST "/webhooks/{id}/replay" Permissions(&[WebhookUpdate]);
+    GET "/keys/webhooks.v1.key" Nothing;
 
     GET "/logs" Permissions(&[LogRead]);
     GET "/logs/entity-types" Permissions(&[LogRead]);

@@ -6,7 +6,7 @@ use cloakroom_platform::storage::{Db, Error, Params, Statement, Transaction};
 use tokio_postgres::Row;
 
 use super::chain::ChainWriter;
-use super::entry::{Entry, encode_reads};
+use super::entry::{Entry, encode_events, encode_reads};
 use super::{Audit, ChainWriters, store};
 use crate::idempotency::PendingResponse;
 
@@ -56,8 +56,11 @@ impl AuditedTransaction<'_> {
         response: PendingResponse<'_>,
     ) -> Result<(), Error> {
         let rows = self.writer.append(entries);
+        let events = encode_events(self.writer.key(), entries);
         let written = match response.rows(&encode_reads(entries)) {
-            Ok(responses) => store::insert_within(&self.transaction, &rows, &responses).await,
+            Ok(responses) => {
+                store::insert_within(&self.transaction, &rows, &responses, &events).await
+            }
             Err(error) => Err(error),
         };
         if let Err(error) = written {
@@ -80,17 +83,19 @@ impl AuditedTransaction<'_> {
     }
 }
 
-/// Inserts the audit entries of a change and stores its response, if the CTE `$done` wrote a row.
+/// Inserts the audit entries and events of a change and stores its response, if the CTE `$done` wrote a row.
 ///
-/// For statements of [`AuditedStatement`], whose last two parameters are the entries and the responses:
-/// `audited!("fresh", entries = "$9", responses = "$10")`.
+/// For statements of [`AuditedStatement`], whose last three parameters are the entries, the responses and the events:
+/// `audited!("fresh", entries = "$9", responses = "$10", events = "$11")`.
 #[macro_export]
 macro_rules! audited {
-    ($done:literal, entries = $entries:expr, responses = $responses:expr) => {
+    ($done:literal, entries = $entries:expr, responses = $responses:expr, events = $events:expr) => {
         concat!(
             $crate::insert_response!($responses, $done),
             ", ",
-            $crate::logged!($entries, $done)
+            $crate::logged!($entries, $done),
+            ", ",
+            $crate::insert_events!($events, $done)
         )
     };
 }
@@ -101,12 +106,13 @@ pub struct AuditedStatement<'a> {
     connection: Connection<'a>,
     entries: Vec<String>,
     responses: Vec<String>,
+    events: Vec<String>,
 }
 
 enum Connection<'a> {
     /// The statement commits by itself. Boxed, because it is much larger.
     Single(Box<SingleStatement<'a>>),
-    /// The transaction inserts the audit entries and stores the response when it commits.
+    /// The transaction inserts the audit entries and events and stores the response when it commits.
     Within(&'a Transaction),
 }
 
@@ -149,6 +155,7 @@ impl<'a> AuditedStatement<'a> {
             connection: Connection::Within(transaction),
             entries: Vec::new(),
             responses: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -160,6 +167,8 @@ impl<'a> AuditedStatement<'a> {
     ) -> Result<Self, Error> {
         // Acquired first, as in `begin`.
         let mut writer = writers.acquire().await?;
+        let entries: Vec<&Entry> = entries.into_iter().collect();
+        let events = encode_events(&writers.key, entries.iter().copied());
         let entries = writer.append(entries);
         let single = SingleStatement {
             db: &writers.db,
@@ -170,13 +179,14 @@ impl<'a> AuditedStatement<'a> {
             connection: Connection::Single(Box::new(single)),
             entries,
             responses,
+            events,
         })
     }
 
-    /// Runs the statement with `params`, the audit entries and the responses. The change was made if it returns rows.
+    /// Runs the statement with `params`, the audit entries, the responses and the events. The change was made if it returns rows.
     pub async fn run(self, statement: &Statement, params: Params<'_>) -> Result<Vec<Row>, Error> {
         let mut params = params.to_vec();
-        params.extend_from_slice(&[&self.entries, &self.responses]);
+        params.extend_from_slice(&[&self.entries, &self.responses, &self.events]);
         let single = match self.connection {
             Connection::Within(transaction) => return transaction.run(statement, &params).await,
             Connection::Single(single) => *single,

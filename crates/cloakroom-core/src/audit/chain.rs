@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use cloakroom_platform::clock::Uptime;
 use cloakroom_platform::ids;
-use cloakroom_platform::storage::{self, DatabaseClock, Db};
+use cloakroom_platform::storage::{self, DatabaseClock, Db, quote_field};
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -265,6 +265,11 @@ impl Chains {
 }
 
 impl ChainWriter<'_> {
+    /// The key that signs the entries, and their events.
+    pub(super) fn key(&self) -> &AuditKey {
+        self.key
+    }
+
     /// Signs entries in this order and returns them as rows of `log`.
     pub fn append<'e>(&mut self, entries: impl IntoIterator<Item = &'e Entry>) -> Vec<String> {
         let Some(chain) = &self.chain else {
@@ -426,29 +431,17 @@ impl ChainEntry {
             "({slot},{created_at},{},{},{actor},{key},{},",
             numbers.0, numbers.1, numbers.2
         );
-        quote(&mut row, &self.entity_id);
+        quote_field(&mut row, &self.entity_id);
         let _ = write!(row, ",{},{},", self.operation, self.outcome);
         if let Some(origin) = &self.origin {
-            quote(&mut row, origin);
+            quote_field(&mut row, origin);
         }
         row.push(',');
-        quote(&mut row, &self.trace_id);
+        quote_field(&mut row, &self.trace_id);
         let mac = hex::encode(mac);
         let _ = write!(row, ",{},{},\"\\\\x{mac}\")", self.chain, self.seq);
         row
     }
-}
-
-/// Appends a quoted field of a composite literal.
-fn quote(row: &mut String, text: &str) {
-    row.push('"');
-    for character in text.chars() {
-        if matches!(character, '"' | '\\') {
-            row.push(character);
-        }
-        row.push(character);
-    }
-    row.push('"');
 }
 
 /// The value that the first entry of a chain is signed over.

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::caller::Caller;
+use crate::events::{self, Event};
+use crate::keys::AuditKey;
 
 /// Defines every entity kind: variant, number in the table, wire name, display name and noun.
 macro_rules! entity_kinds {
@@ -199,6 +201,8 @@ pub struct Entry {
     pub(super) trace_id: Arc<str>,
     /// Time of the operation, if the entry is queued.
     pub(super) at: Option<Timestamp>,
+    /// The event of the operation, inserted together with the entry.
+    event: Option<Box<Event>>,
 }
 
 impl Entry {
@@ -221,6 +225,7 @@ impl Entry {
             origin: caller.origin,
             trace_id: caller.trace_id.clone(),
             at: None,
+            event: None,
         }
     }
 
@@ -243,6 +248,7 @@ impl Entry {
             origin: None,
             trace_id: "".into(),
             at: None,
+            event: None,
         }
     }
 
@@ -252,9 +258,40 @@ impl Entry {
         self
     }
 
+    /// Adds the event of the operation.
+    pub fn with_event(mut self, event: Event) -> Self {
+        self.event = Some(Box::new(event));
+        self
+    }
+
+    /// Sets when the event of the operation happened, if the statement does not use the time of its commit.
+    pub fn set_event_time(&mut self, at: Timestamp) {
+        if let Some(event) = &mut self.event {
+            event.at = Some(at);
+        }
+    }
+
     pub fn is_revealed(&self) -> bool {
         self.outcome == Outcome::Revealed
     }
+}
+
+/// Signs the events of these entries and encodes them as rows.
+pub(super) fn encode_events<'e>(
+    key: &AuditKey,
+    entries: impl IntoIterator<Item = &'e Entry>,
+) -> Vec<String> {
+    let events = entries.into_iter().filter_map(|entry| {
+        let event = entry.event.as_deref()?;
+        let origin = events::Origin {
+            tenant: entry.tenant,
+            actor_type: entry.actor_kind.name(),
+            actor: Some(entry.actor).filter(|actor| !actor.is_nil()),
+            trace_id: &entry.trace_id,
+        };
+        Some(events::encode(key, &origin, event))
+    });
+    events.collect()
 }
 
 /// Encodes the reads to record when the response about these entries is replayed.

@@ -11,7 +11,7 @@ use cloakroom_platform::storage;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::entry::Entry;
+use super::entry::{Entry, encode_events};
 use super::{ChainWriters, store};
 
 /// Entries in one commit, unless a single request has more. Signing a thousand would block requests
@@ -160,7 +160,8 @@ async fn write(writers: &ChainWriters, entries: &[Entry]) -> WriteResult {
     }
     let mut writer = writers.acquire().await?;
     let rows = writer.append(entries);
-    let written = store::insert(&writers.db, &rows).await;
+    let events = encode_events(&writers.key, entries);
+    let written = store::insert(&writers.db, &rows, &events).await;
     writer.commit_if_written(&written, |()| true);
     if written.is_ok() {
         metrics::counter!("audit_records_total").increment(entries.len() as u64);

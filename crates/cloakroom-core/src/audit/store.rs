@@ -8,6 +8,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::chain::{ChainEntry, Mac, day_of};
+use crate::events::insert_events;
 use crate::idempotency::insert_response;
 
 /// Inserts signed rows (a parameter of type `text[]`) if another part of the statement wrote a row.
@@ -60,15 +61,19 @@ statements! {
         where day = $1
           and chain = $2";
     // The rows of one insert may belong to several tenants.
-    INSERT: "audit::insert" =
-        "insert into log
+    INSERT: "audit::insert" = concat!(
+        "with done as (
+            select true
+        ), ", insert_events!("$2", "done"), "
+        insert into log
         select entry.*
-        from unnest($1::text[]::log[]) as entry";
-    // Stores the response for an idempotency key together with the entries.
+        from unnest($1::text[]::log[]) as entry");
+    // Inserts the events and stores the response for an idempotency key together with the entries.
     INSERT_WITHIN: "audit::insert_within" = concat!(
         "with done as (
             select true
-        ), ", insert_response!("$2", "done"), ", ", logged!("$1", "done"), "
+        ), ", insert_response!("$2", "done"), ", ", logged!("$1", "done"), ", ",
+        insert_events!("$3", "done"), "
         select true");
     LIST: "audit::list" = concat!(
         "select ", record_columns!(), "
@@ -196,9 +201,9 @@ pub(super) async fn update_head(db: &Db, row: &ChainRow, mac: &[u8]) -> Result<(
     Ok(())
 }
 
-/// Inserts signed rows in a commit of their own.
-pub(super) async fn insert(db: &Db, rows: &[String]) -> Result<(), Error> {
-    db.write(&INSERT, &[&rows]).await?;
+/// Inserts signed rows and their events in a commit of their own.
+pub(super) async fn insert(db: &Db, rows: &[String], events: &[String]) -> Result<(), Error> {
+    db.write(&INSERT, &[&rows, &events]).await?;
     Ok(())
 }
 
@@ -207,9 +212,10 @@ pub(super) async fn insert_within(
     transaction: &Transaction,
     rows: &[String],
     responses: &[String],
+    events: &[String],
 ) -> Result<(), Error> {
     transaction
-        .run(&INSERT_WITHIN, &[&rows, &responses])
+        .run(&INSERT_WITHIN, &[&rows, &responses, &events])
         .await?;
     Ok(())
 }

@@ -67,7 +67,7 @@ pub async fn create_tenant_keys(
     Ok(())
 }
 
-async fn wrap_below_root<P: Purpose>(
+pub(super) async fn wrap_below_root<P: Purpose>(
     root: &RootKey,
     key: &Key<P>,
     context: &WrapContext<'_>,

@@ -1,7 +1,7 @@
 //! Verifies every stored key: it must unwrap, and match the check value of its row.
 
 use cloakroom_crypto::{
-    Audit, Control, Data, Fingerprinting, Index, Key, Purpose, Reply, RootKek, TenantKek,
+    Audit, Control, Data, Fingerprinting, Index, Key, Purpose, Reply, RootKek, Signing, TenantKek,
     WrapContext, Wraps,
 };
 use cloakroom_platform::ids::TenantId;
@@ -39,6 +39,10 @@ pub async fn inspect(
         } else if is_usable::<Audit>(&row) {
             report
                 .verify_below_root::<Audit>(root, &context, &row, "the vault")
+                .await;
+        } else if is_usable::<Signing>(&row) {
+            report
+                .verify_below_root::<Signing>(root, &context, &row, "the vault")
                 .await;
         }
     }

@@ -20,9 +20,9 @@ use super::{AuditKey, ControlKey, Error, Record, RootKey, State, TenantKeys};
 
 /// Unwraps keys on demand and caches them for a limited time.
 pub struct Keyring {
-    db: Db,
-    root: RootKey,
-    environment: Arc<str>,
+    pub(super) db: Db,
+    pub(super) root: RootKey,
+    pub(super) environment: Arc<str>,
     control: ControlKey,
     audit: Arc<AuditKey>,
     /// Used without a query. Concurrent misses for one tenant share one load.
@@ -266,7 +266,7 @@ where
 }
 
 /// Rows of one purpose in a usable state; the store lists active ones first.
-fn usable<P: Purpose>(rows: &[KeyRow]) -> impl Iterator<Item = &KeyRow> {
+pub(super) fn usable<P: Purpose>(rows: &[KeyRow]) -> impl Iterator<Item = &KeyRow> {
     rows.iter()
         .filter(|row| row.purpose == P::PURPOSE.number() && State::from_number(row.state).is_some())
 }

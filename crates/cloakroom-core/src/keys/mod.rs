@@ -10,6 +10,7 @@ mod inspect;
 mod keyring;
 mod mac_keys;
 mod root_key;
+mod signing_keys;
 mod store;
 mod tenant_keys;
 
@@ -21,6 +22,7 @@ pub use self::inspect::{KeyReport, inspect};
 pub use self::keyring::Keyring;
 pub use self::mac_keys::{AuditKey, ControlKey};
 pub use self::root_key::{RootKey, create_file};
+pub use self::signing_keys::SigningKey;
 pub(crate) use self::store::STATEMENTS;
 pub use self::tenant_keys::{Record, TenantKeys};
 

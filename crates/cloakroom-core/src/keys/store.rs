@@ -1,7 +1,7 @@
 //! SQL statements for keys.
 
 use cloakroom_platform::ids::TenantId;
-use cloakroom_platform::storage::{Db, Error, Transaction, statements};
+use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 
 /// A wrapped key as stored.
 pub(super) struct KeyRow {
@@ -28,6 +28,30 @@ statements! {
         "select purpose, version, state, wrapped, check_value
         from system_key
         order by state, version desc";
+    // The newest version signs. Deactivates the one before it; does nothing if another node has inserted this one.
+    INSERT_SIGNING_KEY: "keys::insert_signing_key" =
+        "with deactivated as (
+            update system_key
+            set state = 3
+            where purpose = $1
+              and version = $2 - 1
+            returning true
+        ), wrapped as (
+            insert into system_key (purpose, version, state, wrapped, check_value)
+            select $1, $2, $3, $4, $5
+            where (select count(*) from deactivated) = least($2 - 1, 1)
+            on conflict do nothing
+            returning true
+        )
+        insert into webhook_signing_key (version, public_key, sealed)
+        select $2, $6, $7
+        from wrapped
+        returning true";
+    LIST_SIGNING_KEYS: "keys::list_signing_keys" =
+        "select version, public_key, sealed
+        from webhook_signing_key
+        order by version desc
+        limit 3";
     ANY_TENANT_KEYS: "keys::any_tenant_keys" =
         "select exists (select from tenant_key)";
     INSERT_TENANT_KEY: "keys::insert_tenant_key" =
@@ -79,6 +103,44 @@ pub(super) async fn insert_system_key(db: &Db, key: &KeyRow) -> Result<(), Error
 pub(super) async fn list_system_keys(db: &Db) -> Result<Vec<KeyRow>, Error> {
     let rows = db.read(&LIST_SYSTEM_KEYS, &[]).await?;
     Ok(rows.iter().map(key_row).collect())
+}
+
+/// A key pair that signs, as stored.
+pub(super) struct SigningKeyRow {
+    pub version: u32,
+    pub public_key: Vec<u8>,
+    pub sealed: Vec<u8>,
+}
+
+/// Inserts a key pair with the system key that seals it; false if the version exists.
+pub(super) async fn insert_signing_key(
+    transaction: &Transaction,
+    purpose: i16,
+    key: &KeyRow,
+    row: &SigningKeyRow,
+) -> Result<bool, Error> {
+    let params: Params<'_> = &[
+        &purpose,
+        &row.version.cast_signed(),
+        &key.state,
+        &key.wrapped,
+        &key.check_value,
+        &row.public_key,
+        &row.sealed,
+    ];
+    let rows = transaction.run(&INSERT_SIGNING_KEY, params).await?;
+    Ok(!rows.is_empty())
+}
+
+/// Lists the newest key pairs, newest first.
+pub(super) async fn list_signing_keys(db: &Db) -> Result<Vec<SigningKeyRow>, Error> {
+    let rows = db.read(&LIST_SIGNING_KEYS, &[]).await?;
+    let row = |row: &tokio_postgres::Row| SigningKeyRow {
+        version: row.get::<_, i32>(0).cast_unsigned(),
+        public_key: row.get(1),
+        sealed: row.get(2),
+    };
+    Ok(rows.iter().map(row).collect())
 }
 
 /// Whether the vault has ever had a tenant.

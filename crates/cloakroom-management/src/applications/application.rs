@@ -183,7 +183,18 @@ impl Application {
     }
 }
 
+/// Versions of the current key format and of the legacy one. Clients expect a string.
+const KEY_VERSION: &str = "2";
+const LEGACY_KEY_VERSION: &str = "1";
+
 impl ApplicationKey {
+    pub(super) fn version(&self) -> &'static str {
+        match self.is_legacy {
+            true => LEGACY_KEY_VERSION,
+            false => KEY_VERSION,
+        }
+    }
+
     pub(super) fn of(
         control: &ControlKey,
         tenant: TenantId,

@@ -14,10 +14,6 @@ use super::{
     Template,
 };
 
-/// Versions of the current key format and of the legacy one. Clients expect a string.
-const KEY_VERSION: &str = "2";
-const LEGACY_KEY_VERSION: &str = "1";
-
 /// An application to create.
 #[derive(Deserialize, ToSchema)]
 pub(super) struct NewApplicationBody {
@@ -241,10 +237,7 @@ impl<'a> ApplicationKeyBody<'a> {
             id: key.id,
             tenant_id: tenant.uuid,
             key: None,
-            version: match key.is_legacy {
-                true => LEGACY_KEY_VERSION,
-                false => KEY_VERSION,
-            },
+            version: key.version(),
             created_by: key.created_by,
             created_at: format_utc(key.created_at),
         }

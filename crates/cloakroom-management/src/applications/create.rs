@@ -4,6 +4,7 @@ use std::iter;
 
 use cloakroom_core::access::{ApplicationRow, AuthenticatedRow as _, Permission};
 use cloakroom_core::audit::{self, EntityKind, Operation};
+use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids;
@@ -34,13 +35,12 @@ pub async fn create(
     let transaction = audit::begin(&vault.audit).await?;
     let created = insert(vault, &transaction, requester, new).await;
     let entries = |created: &CreatedApplication| {
+        let id = created.application.id;
+        let event = created.application.event(EventKind::ApplicationCreated);
+        let application = requester.entry(Operation::Create, EntityKind::Application, id);
         let key = created.key.as_ref();
-        let application = (EntityKind::Application, created.application.id);
-        let entities = key.map(|key| (EntityKind::ApplicationKey, key.id));
-        let entities = iter::once(application).chain(entities);
-        entities
-            .map(|(entity, id)| requester.entry(Operation::Create, entity, id))
-            .collect()
+        let key = key.map(|key| key::created_entry(requester, id, &key.into()));
+        iter::once(application.with_event(event)).chain(key).collect()
     };
     commit(transaction, created, entries, template).await
 }

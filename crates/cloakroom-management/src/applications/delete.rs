@@ -2,6 +2,7 @@
 
 use cloakroom_core::access::Permission;
 use cloakroom_core::audit::{self, EntityKind, Operation};
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids::TenantId;
@@ -9,7 +10,7 @@ use cloakroom_platform::storage::Transaction;
 use uuid::Uuid;
 
 use super::find::uuid;
-use super::{Error, Requester, commit_and_invalidate, store};
+use super::{Error, Requester, commit_and_invalidate, event, store};
 
 /// Deletes an application and its keys in one transaction. Tokens that it created remain.
 ///
@@ -20,11 +21,14 @@ pub async fn delete(vault: &Vault, requester: Requester<'_>, id: &str) -> Result
     let transaction = audit::begin(&vault.audit).await?;
     let deleted = remove(&transaction, requester.tenant(), id).await;
     let entries = |keys: &Vec<Uuid>| {
-        let keys = keys.iter().map(|key| (EntityKind::ApplicationKey, *key));
-        let entities = keys.chain([(EntityKind::Application, id)]);
-        entities
-            .map(|(entity, id)| requester.entry(Operation::Delete, entity, id))
-            .collect()
+        let key_entry = |key: &Uuid| {
+            let entry = requester.entry(Operation::Delete, EntityKind::ApplicationKey, *key);
+            entry.with_event(event::key_deleted(id, *key))
+        };
+        let event = Event::of_id(EventKind::ApplicationDeleted, "application", id);
+        let entry = requester.entry(Operation::Delete, EntityKind::Application, id);
+        let entries = keys.iter().map(key_entry);
+        entries.chain([entry.with_event(event)]).collect()
     };
     let deleted = commit_and_invalidate(
         vault,

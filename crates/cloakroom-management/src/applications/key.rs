@@ -4,7 +4,7 @@ use cloakroom_core::access::{
     ApiKey, ApplicationRow, AuthenticatedRow as _, Grants, KeyParts, KeyRow, LegacyKey, Permission,
     Tenant, secret_mac,
 };
-use cloakroom_core::audit::{self, EntityKind, Operation};
+use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_crypto::Sensitive;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::application::{ApplicationKey, verified_row};
 use super::find::uuid;
 use super::store::StoredApplication;
-use super::{Error, Filter, Requester, commit, commit_and_invalidate, store};
+use super::{Error, Filter, Requester, commit, commit_and_invalidate, event, store};
 
 /// Enough to rotate a key without downtime, and few enough to keep track of.
 const KEYS_MAX: i64 = 3;
@@ -52,10 +52,18 @@ pub async fn create_key(
     let id = uuid(application)?;
     let transaction = audit::begin(&vault.audit).await?;
     let created = insert_another(vault, &transaction, requester, id).await;
-    let entries = |created: &CreatedKey| {
-        vec![requester.entry(Operation::Create, EntityKind::ApplicationKey, created.id)]
-    };
+    let entries = |created: &CreatedKey| vec![created_entry(requester, id, &created.into())];
     commit(transaction, created, entries, template).await
+}
+
+/// The audit log entry of a new key, with its event.
+pub(super) fn created_entry(
+    requester: Requester<'_>,
+    application: Uuid,
+    key: &ApplicationKey,
+) -> Entry {
+    let entry = requester.entry(Operation::Create, EntityKind::ApplicationKey, key.id);
+    entry.with_event(key.created_event(application))
 }
 
 /// Imports a key in the legacy format, which clients continue to use.
@@ -78,9 +86,8 @@ pub async fn import_key(
     };
     let transaction = audit::begin(&vault.audit).await?;
     let imported = insert_legacy(vault, &transaction, requester, &row).await;
-    let entries = |imported: &ApplicationKey| {
-        vec![requester.entry(Operation::Create, EntityKind::ApplicationKey, imported.id)]
-    };
+    let entries =
+        |imported: &ApplicationKey| vec![created_entry(requester, row.application, imported)];
     commit(transaction, imported, entries, &ResponseTemplate::none()).await
 }
 
@@ -232,8 +239,10 @@ pub async fn delete_key(
         Ok(false) => Err(Error::NotFound("application key")),
         Err(error) => Err(error.into()),
     };
-    let entries =
-        |_: &()| vec![requester.entry(Operation::Delete, EntityKind::ApplicationKey, key)];
+    let entries = |_: &()| {
+        let entry = requester.entry(Operation::Delete, EntityKind::ApplicationKey, key);
+        vec![entry.with_event(event::key_deleted(application, key))]
+    };
     commit_and_invalidate(
         vault,
         transaction,

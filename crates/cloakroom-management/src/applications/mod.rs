@@ -5,6 +5,7 @@ mod application;
 mod body;
 mod create;
 mod delete;
+mod event;
 mod find;
 mod key;
 mod parameters;

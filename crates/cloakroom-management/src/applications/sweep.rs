@@ -1,6 +1,7 @@
 //! Deletes expired applications. Their keys are rejected from the moment they expire.
 
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage;
 use uuid::Uuid;
@@ -21,7 +22,11 @@ pub async fn sweep(vault: &Vault) -> Result<u64, storage::Error> {
             return Ok(removed);
         }
         let keys = store::sweep_keys(&transaction, &expired).await?;
-        let applications = entries(EntityKind::Application, &expired);
+        let applications = entries(EntityKind::Application, &expired).into_iter();
+        let deleted = |(entry, (_, id)): (Entry, &(i32, Uuid))| {
+            entry.with_event(Event::of_id(EventKind::ApplicationDeleted, "application", id))
+        };
+        let applications = applications.zip(&expired).map(deleted).collect();
         let keys = entries(EntityKind::ApplicationKey, &keys);
         transaction.commit(&[keys, applications].concat()).await?;
         removed += expired.len() as u64;

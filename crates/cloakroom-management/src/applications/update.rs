@@ -2,6 +2,7 @@
 
 use cloakroom_core::access::{ApplicationRow, AuthenticatedRow as _, NewGrants, Permission};
 use cloakroom_core::audit::{self, EntityKind, Operation};
+use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage::Transaction;
@@ -31,8 +32,10 @@ pub async fn update(
     let id = uuid(id)?;
     let transaction = audit::begin(&vault.audit).await?;
     let changed = write(vault, &transaction, requester, id, change).await;
-    let entries =
-        |_: &Application| vec![requester.entry(Operation::Update, EntityKind::Application, id)];
+    let entries = |changed: &Application| {
+        let entry = requester.entry(Operation::Update, EntityKind::Application, id);
+        vec![entry.with_event(changed.event(EventKind::ApplicationUpdated))]
+    };
     commit_and_invalidate(vault, transaction, changed, entries, template).await
 }
 

@@ -1,6 +1,7 @@
 //! Accepts invitations.
 
 use cloakroom_core::audit::{self, EntityKind, Operation};
+use cloakroom_core::events::EventKind;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids::TenantId;
 
@@ -15,6 +16,7 @@ pub async fn accept(vault: &Vault, tenant: TenantId, link: &str) -> Result<Membe
         transaction.roll_back().await;
         return Err(Error::DeadLink);
     };
+    let accepted = taken.event(EventKind::InvitationAccepted);
     let new = NewMember {
         email: taken.email,
         role: taken.role,
@@ -24,8 +26,10 @@ pub async fn accept(vault: &Vault, tenant: TenantId, link: &str) -> Result<Membe
     match store::insert_member(&transaction, tenant, &new, taken.created_by).await {
         Ok(member) => {
             let (invitation, new_member) = (EntityKind::Invitation, EntityKind::Member);
-            let used = entry(None, tenant, Operation::Use, invitation, taken.id);
-            let made = entry(None, tenant, Operation::Create, new_member, member.id);
+            let used = entry(None, tenant, Operation::Use, invitation, taken.id)
+                .with_event(accepted);
+            let made = entry(None, tenant, Operation::Create, new_member, member.id)
+                .with_event(member.created_event());
             transaction.commit(&[used, made]).await?;
             Ok(member)
         }

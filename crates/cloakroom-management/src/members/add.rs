@@ -15,7 +15,8 @@ pub async fn add(vault: &Vault, tenant: TenantId, new: NewMember) -> Result<Memb
     match store::insert_member(&transaction, tenant, &new, None).await {
         Ok(member) => {
             let (operation, entity) = (Operation::Create, EntityKind::Member);
-            let entry = entry(None, tenant, operation, entity, member.id);
+            let entry = entry(None, tenant, operation, entity, member.id)
+                .with_event(member.created_event());
             transaction.commit(&[entry]).await?;
             Ok(member)
         }

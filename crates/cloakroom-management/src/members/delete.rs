@@ -3,6 +3,7 @@
 use cloakroom_core::access::Permission;
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::vault::Vault;
 
 use super::find::parse_id;
@@ -21,7 +22,8 @@ pub async fn delete(vault: &Vault, caller: &Caller, id: &str) -> Result<(), Erro
             false => Error::NotFound("member"),
         });
     }
-    let entry = Entry::new(caller, Operation::Delete, EntityKind::Member, id);
+    let entry = Entry::new(caller, Operation::Delete, EntityKind::Member, id)
+        .with_event(Event::of_id(EventKind::MemberDeleted, "member", id));
     Ok(transaction.commit(&[entry]).await?)
 }
 
@@ -34,6 +36,7 @@ pub async fn delete_invitation(vault: &Vault, caller: &Caller, id: &str) -> Resu
         transaction.roll_back().await;
         return Err(Error::NotFound("invitation"));
     }
-    let entry = Entry::new(caller, Operation::Delete, EntityKind::Invitation, id);
+    let entry = Entry::new(caller, Operation::Delete, EntityKind::Invitation, id)
+        .with_event(Event::of_id(EventKind::InvitationDeleted, "invitation", id));
     Ok(transaction.commit(&[entry]).await?)
 }

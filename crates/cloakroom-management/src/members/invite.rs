@@ -5,6 +5,7 @@
 use cloakroom_core::access::Permission;
 use cloakroom_core::audit::{self, EntityKind, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids::TenantId;
@@ -92,7 +93,8 @@ async fn insert(
     let transaction = audit::begin(&vault.audit).await?;
     let created = store::insert_invitation(&transaction, tenant, new, &mac, by).await?;
     let (operation, entity) = (Operation::Create, EntityKind::Invitation);
-    let entry = entry(caller, tenant, operation, entity, created.id);
+    let entry = entry(caller, tenant, operation, entity, created.id)
+        .with_event(created.event(EventKind::InvitationCreated));
     transaction
         .commit_with(&[entry], template.render_pending(&created)?)
         .await?;
@@ -115,7 +117,8 @@ async fn renew(
         return Err(Error::NotFound("invitation"));
     };
     let (operation, entity) = (Operation::Update, EntityKind::Invitation);
-    let entry = entry(caller, tenant, operation, entity, id);
+    let entry = entry(caller, tenant, operation, entity, id)
+        .with_event(invitation.event(EventKind::InvitationResent));
     let response = template.render_pending(&invitation)?;
     transaction.commit_with(&[entry], response).await?;
     Ok((invitation, link))

@@ -8,6 +8,7 @@ mod add;
 mod api;
 mod delete;
 mod email;
+mod event;
 mod find;
 mod invitation;
 mod invite;

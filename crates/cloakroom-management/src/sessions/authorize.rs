@@ -7,13 +7,15 @@ use cloakroom_core::access::{
 };
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::api::{Expiry, FieldError};
 use cloakroom_platform::storage::Transaction;
 use jiff::Timestamp;
+use serde_json::json;
 
-use super::{Error, nonce_mac, require_kind, store};
+use super::{Error, event_object, nonce_mac, require_kind, store};
 
 const LIFETIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 const NONCE_CHARS_MAX: usize = 100;
@@ -40,7 +42,8 @@ pub async fn authorize(
     match write(vault, &transaction, caller, authorization).await {
         Ok(session) => {
             let id = session.id;
-            let entry = Entry::new(caller, Operation::Authorize, EntityKind::Session, id);
+            let entry = Entry::new(caller, Operation::Authorize, EntityKind::Session, id)
+                .with_event(authorized_event(&session));
             transaction
                 .commit_with(&[entry], template.render_pending(&())?)
                 .await?;
@@ -52,6 +55,19 @@ pub async fn authorize(
             Err(error)
         }
     }
+}
+
+fn authorized_event(session: &SessionRow) -> Event {
+    let mut object = event_object(session);
+    if let Some(grants) = session.grants.as_deref().and_then(Grants::parse) {
+        object["permissions"] = json!(grants.permissions);
+        object["rules"] = json!(grants.rules);
+    }
+    Event::new(
+        EventKind::SessionAuthorized,
+        session.id,
+        json!({ "session": object }),
+    )
 }
 
 struct ValidatedAuthorization {

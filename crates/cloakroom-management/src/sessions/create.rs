@@ -7,13 +7,15 @@ use cloakroom_core::access::{
 };
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_crypto::{Sensitive, random_base58};
 use cloakroom_platform::ids;
 use jiff::Timestamp;
+use serde_json::{Value, json};
 
-use super::{Error, nonce_mac, require_kind, store};
+use super::{Error, event_object, nonce_mac, require_kind, store};
 
 /// Long enough for a server to authorize the session, and for a browser to complete a short task.
 const LIFETIME: Duration = Duration::from_secs(3 * 60);
@@ -52,7 +54,15 @@ pub async fn create(
         grants: None,
         expires_at: created.expires_at,
     };
-    let entry = Entry::new(caller, Operation::Create, EntityKind::Session, row.id);
+    let mut object = event_object(&row);
+    object["created_at"] = Value::Null;
+    let event = Event::new(
+        EventKind::SessionCreated,
+        row.id,
+        json!({ "session": object }),
+    );
+    let entry =
+        Entry::new(caller, Operation::Create, EntityKind::Session, row.id).with_event(event);
     let change =
         audit::begin_statement(&vault.audit, &[entry], template.render_pending(&created)?).await?;
     store::insert(change, &row, &row.row_mac(control)).await?;

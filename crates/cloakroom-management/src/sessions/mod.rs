@@ -6,11 +6,12 @@ mod create;
 mod store;
 mod sweep;
 
-use cloakroom_core::access::{ApplicationKind, PrincipalKind};
+use cloakroom_core::access::{ApplicationKind, PrincipalKind, SessionRow};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::keys::ControlKey;
-use cloakroom_platform::api::FieldError;
+use cloakroom_platform::api::{FieldError, format_utc};
 use cloakroom_platform::storage;
+use serde_json::{Value, json};
 
 pub use self::api::routes;
 pub use self::authorize::{NewAuthorization, authorize};
@@ -50,4 +51,14 @@ fn require_kind(caller: &Caller, kind: ApplicationKind) -> Result<(), Error> {
         true => Ok(()),
         false => Err(Error::WrongKind(kind)),
     }
+}
+
+/// The session as its events show it.
+fn event_object(session: &SessionRow) -> Value {
+    json!({
+        "id": session.id,
+        "created_by": session.application,
+        "expires_at": format_utc(session.expires_at),
+        "issued_to_application": {"id": session.application},
+    })
 }

@@ -15,7 +15,7 @@ statements! {
                  row_mac)
             values ($1, $2, $3, $4, $5, $6, $7, $8)
             returning true
-        ), ", audited!("fresh", entries = "$9", responses = "$10"), "
+        ), ", audited!("fresh", entries = "$9", responses = "$10", events = "$11"), "
         select true
         from fresh");
     LOCK: "sessions::lock" =

@@ -8,12 +8,13 @@ use cloakroom_core::access::{
 };
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
-use cloakroom_platform::api::FieldError;
+use cloakroom_platform::api::{FieldError, format_utc};
 use cloakroom_platform::config::Config;
 use cloakroom_platform::ids::TenantId;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::find::verified;
 use super::{Error, Tenant, store};
@@ -85,10 +86,23 @@ async fn change(
         Some(caller) => Entry::new(caller, operation, entity, id),
         None => Entry::by_system(tenant.number, operation, entity, id),
     };
+    let entry = entry.with_event(updated_event(&changed));
     let response = template.render_pending(&changed)?;
     transaction.commit_with(&[entry], response).await?;
     vault.principals.invalidate_all();
     Ok(changed)
+}
+
+fn updated_event(tenant: &Tenant) -> Event {
+    let data = json!({
+        "id": tenant.id.uuid,
+        "name": tenant.name,
+        "created_by": tenant.created_by,
+        "created_at": format_utc(tenant.created_at),
+        "modified_by": tenant.modified_by,
+        "modified_at": tenant.modified_at.map(format_utc),
+    });
+    Event::new(EventKind::TenantUpdated, tenant.id.uuid, json!({ "tenant": data }))
 }
 
 impl TenantChanges {

@@ -107,6 +107,11 @@ pub const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../../../migrations/0019_tenant_deletion.sql"),
     },
     Migration {
+        number: 20,
+        name: "webhooks",
+        sql: include_str!("../../../../migrations/0020_webhooks.sql"),
+    },
+    Migration {
         number: 21,
         name: "proxies",
         sql: include_str!("../../../../migrations/0021_proxies.sql"),

@@ -1,5 +1,6 @@
 //! PostgreSQL and Redis: connections, deadlines, and the classification of failures.
 
+mod composite;
 mod connection;
 mod database_clock;
 mod db;
@@ -14,6 +15,7 @@ use tokio::time::error::Elapsed;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 use tokio_postgres::types::ToSql;
 
+pub use self::composite::quote_field;
 pub use self::connection::{Connection, connect_once};
 pub use self::database_clock::{DatabaseClock, STATEMENTS};
 pub use self::db::Db;

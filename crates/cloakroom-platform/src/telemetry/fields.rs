@@ -6,6 +6,7 @@ use tracing::Metadata;
 const LOG: &[&str] = &[
     "request.id",
     "tenant.id",
+    "webhook.id",
     "application.id",
     "key.id",
     "key.prefix",

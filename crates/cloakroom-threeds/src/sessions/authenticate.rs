@@ -5,6 +5,7 @@ use std::time::Duration;
 use cloakroom_core::access::Permission;
 use cloakroom_core::audit::{EntityKind, Entry, Operation, Outcome};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_emv3ds::codes::TransStatus;
 use cloakroom_emv3ds::{AReq, ARes};
@@ -160,7 +161,8 @@ async fn store_response(
         Operation::Authenticate,
         EntityKind::ThreedsSession,
         next.id,
-    );
+    )
+    .with_event(next.event(EventKind::ThreedsAuthenticated));
     let effects = SideEffects {
         entries: vec![entry.with_outcome(outcome)],
         response: template.render_pending(&next)?.until(next.details_until),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
+use cloakroom_core::events::EventKind;
 use cloakroom_emv3ds::codes::TransStatus;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
@@ -37,7 +38,7 @@ pub async fn complete_method(server: &ThreedsServer, session: &Session) -> Resul
             return Ok(());
         };
         next.facts.is_method_completed = true;
-        let effects = by_browser(&next, Operation::CompleteMethod);
+        let effects = by_browser(&next, Operation::CompleteMethod, EventKind::ThreedsMethodCompleted);
         if sealed::advance(server, &next, effects).await? {
             return Ok(());
         }
@@ -59,7 +60,7 @@ pub async fn complete_challenge(
             return Ok(session);
         };
         next.facts.is_challenge_completed = true;
-        let effects = by_browser(&next, Operation::CompleteChallenge);
+        let effects = by_browser(&next, Operation::CompleteChallenge, EventKind::ThreedsChallengeCompleted);
         if sealed::advance(server, &next, effects).await? {
             return Ok(next);
         }
@@ -136,10 +137,10 @@ impl Session {
     }
 }
 
-fn by_browser(session: &Session, operation: Operation) -> SideEffects<'static> {
+fn by_browser(session: &Session, operation: Operation, kind: EventKind) -> SideEffects<'static> {
     let entity = EntityKind::ThreedsSession;
     let entry = Entry::by_system(session.tenant.number, operation, entity, session.id);
-    SideEffects::audit_only(vec![entry])
+    SideEffects::audit_only(vec![entry.with_event(session.notification(kind))])
 }
 
 async fn advance(server: &ThreedsServer, next: Session) -> Result<Session, Error> {

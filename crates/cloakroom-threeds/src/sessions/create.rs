@@ -5,6 +5,7 @@ use std::time::Duration;
 use cloakroom_core::access::{ApplicationKind, Permission};
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_platform::api::FieldError;
 use cloakroom_platform::config::BaseUrl;
@@ -61,7 +62,8 @@ pub async fn create(
         Operation::Create,
         EntityKind::ThreedsSession,
         session.id,
-    );
+    )
+    .with_event(session.event(EventKind::ThreedsSessionCreated));
     let effects = SideEffects {
         entries: vec![entry],
         response: template.render_pending(&session)?.until(session.expires_at),

@@ -3,6 +3,7 @@
 use cloakroom_core::access::Permission;
 use cloakroom_core::audit::{EntityKind, Entry, Operation, Outcome};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::{Event, EventKind};
 use uuid::Uuid;
 
 use super::session::Session;
@@ -16,7 +17,7 @@ pub async fn find(server: &ThreedsServer, caller: &Caller, id: &str) -> Result<S
     caller.require_plain(Permission::ThreedsSessionRead)?;
     require_threeds(caller)?;
     let session = load(server, caller, id).await?;
-    record_read(server, caller, &session).await?;
+    record_read(server, caller, &session, None).await?;
     Ok(session)
 }
 
@@ -39,7 +40,8 @@ pub async fn find_result(
             failure: NetworkFailure::new(404, ErrorSource::ThreedsServer, message),
         });
     }
-    record_read(server, caller, &session).await?;
+    let event = session.event(EventKind::ThreedsResultRetrieved);
+    record_read(server, caller, &session, Some(event)).await?;
     Ok(session)
 }
 
@@ -48,6 +50,7 @@ async fn record_read(
     server: &ThreedsServer,
     caller: &Caller,
     session: &Session,
+    event: Option<Event>,
 ) -> Result<(), Error> {
     let entry = Entry::new(
         caller,
@@ -55,7 +58,10 @@ async fn record_read(
         EntityKind::ThreedsSession,
         session.id,
     );
-    let entry = entry.with_outcome(read_outcome(session));
+    let mut entry = entry.with_outcome(read_outcome(session));
+    if let Some(event) = event {
+        entry = entry.with_event(event);
+    }
     Ok(server.audit.record_reads(vec![entry]).await?)
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
+use cloakroom_core::events::EventKind;
 use cloakroom_emv3ds::codes::AuthenticationCategory;
 use cloakroom_emv3ds::{
     Component, ErrorCode, Fault, Message, MessageKind, RReq, RRes, Version, read, write,
@@ -165,12 +166,15 @@ async fn store_result(
     next.columns.modified_at = Some(now);
     next.columns.due_at = None;
     next.start_retention(&server.config, now);
-    let entry = Entry::by_system(
+    let mut entry = Entry::by_system(
         next.tenant.number,
         Operation::ReceiveResult,
         EntityKind::ThreedsSession,
         next.id,
     );
+    if session.state() == State::Decoupled {
+        entry = entry.with_event(next.notification(EventKind::ThreedsDecoupledNotification));
+    }
     let effects = SideEffects::audit_only(vec![entry]);
     if !sealed::advance(server, &next, effects).await? {
         return Ok(None);

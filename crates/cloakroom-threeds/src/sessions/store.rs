@@ -27,7 +27,7 @@ statements! {
             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
             on conflict do nothing
             returning true
-        ), ", audited!("fresh", entries = "$11", responses = "$12"), "
+        ), ", audited!("fresh", entries = "$11", responses = "$12", events = "$13"), "
         select true
         from fresh");
     FIND: "threeds::find" = concat!(
@@ -61,7 +61,7 @@ statements! {
               and version = $3 - 1
               and (expires_at is null or expires_at > now())
             returning true
-        ), ", audited!("stepped", entries = "$12", responses = "$13"), "
+        ), ", audited!("stepped", entries = "$12", responses = "$13", events = "$14"), "
         select true
         from stepped");
     // Expired sessions, oldest first.

@@ -21,7 +21,7 @@ pub use self::digest::{
 };
 pub use self::expression::{evaluate_to_text, parse_mask, parse_template, sources};
 pub use self::fingerprint::{
-    fingerprint_by_type, fingerprint_of, normalize, numbers_in_search, numbers_of,
+    base58, fingerprint_by_type, fingerprint_of, normalize, numbers_in_search, numbers_of,
     shown_fingerprint,
 };
 pub use self::id::{NewId, TokenId};

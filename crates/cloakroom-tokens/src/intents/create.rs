@@ -72,7 +72,8 @@ pub async fn create(
         Operation::Create,
         EntityKind::TokenIntent,
         intent.id,
-    );
+    )
+    .with_event(intent.created_event());
     let view = IntentView {
         details: Details::of(&vault.bins, caller.tenant_kind, kind, &value),
         intent,

@@ -1,12 +1,14 @@
 //! The token intent and the attributes that its encrypted data is bound to.
 
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::keys::Record;
 use cloakroom_crypto::{Fingerprint, PolicyDigest, Sensitive};
+use cloakroom_platform::api::format_utc;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::attributes::Details;
+use crate::attributes::{Details, base58};
 use crate::types::TokenKind;
 
 /// An intent without its data.
@@ -39,6 +41,22 @@ pub struct RevealedIntent {
 }
 
 impl TokenIntent {
+    pub(super) fn created_event(&self) -> Event {
+        let intent = json!({
+            "id": self.id,
+            "type": self.kind.name(),
+            "fingerprint": self.fingerprint.as_ref().map(base58),
+            "created_by": self.created_by,
+            "created_at": format_utc(self.created_at),
+            "expires_at": format_utc(self.expires_at),
+        });
+        Event::new(
+            EventKind::TokenIntentCreated,
+            self.id,
+            json!({ "token_intent": intent }),
+        )
+    }
+
     /// The associated data of the ciphertext. Changing any of it with SQL makes the data undecryptable.
     pub(super) fn record(&self) -> Record<'_> {
         let expires_at = Some(self.expires_at.as_microsecond());

@@ -70,7 +70,7 @@ statements! {
                  expires_at, code_key_id, code_sealed, code_until)
             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(secs => $11))
             returning true
-        ), ", audited!("fresh", entries = "$12", responses = "$13"), "
+        ), ", audited!("fresh", entries = "$12", responses = "$13", events = "$14"), "
         select true
         from fresh");
     FIND: "token_intents::find" =
@@ -95,7 +95,7 @@ statements! {
               and intent_id = $2
               and expires_at > now()
             returning true
-        ), ", audited!("gone", entries = "$3", responses = "$4"), "
+        ), ", audited!("gone", entries = "$3", responses = "$4", events = "$5"), "
         select true
         from gone");
     // Expired intents, oldest expiry first. Nodes that sweep concurrently skip each other's rows.

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use cloakroom_platform::ids::TenantId;
-use cloakroom_platform::storage::{Db, Error, Redis, RedisUnavailable, statements};
+use cloakroom_platform::storage::{Db, Error, Redis, RedisUnavailable, Transaction, statements};
 use redis::pipe;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::live_keys::KeyId;
@@ -49,9 +50,13 @@ statements! {
             using expired
             where security_code.tenant_id = expired.tenant_id
               and security_code.token_id = expired.token_id
-            returning 1
+            returning security_code.tenant_id, security_code.token_id
         )
-        select count(*) from removed";
+        select removed.tenant_id, removed.token_id, token.alias
+        from removed
+        left join token
+          on token.tenant_id = removed.tenant_id
+         and token.token_id = removed.token_id";
 }
 
 pub(super) async fn find(
@@ -66,11 +71,18 @@ pub(super) async fn find(
     }))
 }
 
-/// Deletes up to `limit` expired rows, oldest first; skips rows locked by other sweeps.
-pub(super) async fn sweep(db: &Db, limit: i64) -> Result<u64, Error> {
-    let rows = db.write(&SWEEP, &[&limit]).await?;
-    let removed = rows.first().map_or(0, |row| row.get::<_, i64>(0));
-    Ok(removed.unsigned_abs())
+/// Deletes up to `limit` expired rows, oldest first; skips rows locked by other sweeps. Returns the tenant and the id of
+/// each token.
+pub(super) async fn sweep(
+    transaction: &Transaction,
+    limit: i64,
+) -> Result<Vec<(i32, String)>, Error> {
+    let rows = transaction.run(&SWEEP, &[&limit]).await?;
+    let token = |row: &Row| {
+        let (key, alias): (Uuid, Option<String>) = (row.get(1), row.get(2));
+        (row.get(0), alias.unwrap_or_else(|| key.to_string()))
+    };
+    Ok(rows.iter().map(token).collect())
 }
 
 /// The Unix time of Redis's clock.

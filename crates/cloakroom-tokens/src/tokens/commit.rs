@@ -72,6 +72,9 @@ async fn write_all(
         response.mark_stored();
         return Ok(WriteResult::Written(Vec::new()));
     }
+    if let Some(at) = at {
+        writes.iter_mut().for_each(|write| write.set_event_time(at));
+    }
     if let Some(token) = take_batchable(&mut writes) {
         let new = PendingInsert {
             tenant,

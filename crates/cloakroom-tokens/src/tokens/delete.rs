@@ -3,6 +3,7 @@
 use cloakroom_core::access::{Permission, Resource};
 use cloakroom_core::audit::{self, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::idempotency::PendingResponse;
 use cloakroom_core::keys;
 use cloakroom_platform::ids::TenantId;
@@ -43,7 +44,8 @@ pub async fn delete(vault: &TokenVault, caller: &Caller, id: &str) -> Result<(),
             id: Some(&id.text()),
         };
         caller.require_on(Permission::TokenDelete, subject)?;
-        let entry = entry(caller, Operation::Delete, &id, kind, None);
+        let entry = entry(caller, Operation::Delete, &id, kind, None)
+            .with_event(Event::of_id(EventKind::TokenDeleted, "token", id.text()));
         let place = TokenPlace {
             container_number,
             container: &container,

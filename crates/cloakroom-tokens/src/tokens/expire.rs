@@ -1,6 +1,7 @@
 //! Deletes expired tokens, with audit log entries.
 
 use cloakroom_core::audit::{self, AuditedTransaction, EntityKind, Entry, Operation};
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Error;
 use uuid::Uuid;
@@ -39,7 +40,9 @@ async fn commit(
     let count = deleted.len() as u64;
     let entry = |token: store::DeletedToken| {
         let kind = token.kind.map_or(EntityKind::Token, entity_kind);
-        Entry::by_system(token.tenant_number, Operation::Expire, kind, token.id)
+        let event = Event::of_id(EventKind::TokenExpired, "token", &token.id);
+        let entry = Entry::by_system(token.tenant_number, Operation::Expire, kind, token.id);
+        entry.with_event(event)
     };
     let entries: Vec<Entry> = deleted.into_iter().map(entry).collect();
     transaction.commit(&entries).await?;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::event::read_event;
 use super::token::entry;
 use super::view::OpenedToken;
 use super::{Error, TokenView, store, view};
@@ -41,7 +42,8 @@ pub async fn record_reads(
 pub fn read_entries(caller: &Caller, operation: Operation, views: &[TokenView]) -> Vec<Entry> {
     let entries = views.iter().map(|view| {
         let (token, shown) = (&view.token, view.shown.as_ref());
-        entry(caller, operation, &token.id, token.kind, shown)
+        let entry = entry(caller, operation, &token.id, token.kind, shown);
+        entry.with_event(read_event(&token.id, token.kind))
     });
     entries.collect()
 }

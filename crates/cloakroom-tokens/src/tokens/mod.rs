@@ -7,6 +7,7 @@ mod content;
 mod create;
 mod delete;
 mod disclosure;
+mod event;
 mod expire;
 mod find;
 mod lock;

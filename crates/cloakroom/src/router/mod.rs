@@ -22,6 +22,7 @@ use cloakroom_proxy::ProxyServer;
 use cloakroom_proxy::invoke::{self, InvocationPath};
 use cloakroom_threeds::ThreedsServer;
 use cloakroom_tokens::TokenVault;
+use cloakroom_webhooks::WebhookServer;
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use tower::{Layer as _, Service, ServiceExt as _, service_fn};
@@ -43,11 +44,13 @@ struct Routes {
     invocations: OpenApiRouter<ProxyServer>,
     /// Without authentication.
     open: OpenApiRouter<ThreedsServer>,
+    open_webhooks: OpenApiRouter<WebhookServer>,
     /// Require a key, and read or change data of a tenant.
     tokens: OpenApiRouter<TokenVault>,
     management: OpenApiRouter<Vault>,
     threeds: OpenApiRouter<ThreedsServer>,
     proxies: OpenApiRouter<ProxyServer>,
+    webhooks: OpenApiRouter<WebhookServer>,
     removed: OpenApiRouter,
     /// Require a key, and return the same to every tenant.
     catalog: OpenApiRouter,
@@ -66,10 +69,12 @@ impl Routes {
         Self {
             invocations: cloakroom_proxy::invocation_routes(),
             open: openapi::routes().merge(cloakroom_threeds::browser_routes()),
+            open_webhooks: cloakroom_webhooks::open_routes(),
             tokens: cloakroom_tokens::routes(),
             management: cloakroom_management::routes(),
             threeds: cloakroom_threeds::routes(),
             proxies: cloakroom_proxy::routes(),
+            webhooks: cloakroom_webhooks::routes(),
             removed: removed_operations::routes(),
             catalog: formulas::routes(),
         }
@@ -79,27 +84,34 @@ impl Routes {
         let (vault, tokens, threeds): (&Vault, &TokenVault, &ThreedsServer) = (node, node, node);
         Routers {
             invocations: self.invocations.with_state(node.proxy.clone()),
-            open: self.open.with_state(threeds.clone()),
+            open: self
+                .open
+                .with_state(threeds.clone())
+                .merge(self.open_webhooks.with_state(node.webhooks.clone())),
             keyed: self
                 .tokens
                 .with_state(tokens.clone())
                 .merge(self.management.with_state(vault.clone()))
                 .merge(self.threeds.with_state(threeds.clone()))
                 .merge(self.proxies.with_state(node.proxy.clone()))
+                .merge(self.webhooks.with_state(node.webhooks.clone()))
                 .merge(self.removed),
             catalog: self.catalog,
         }
     }
 
     fn document(self) -> OpenApi {
+        let mut open = self.open.into_openapi();
+        open.merge(self.open_webhooks.into_openapi());
         let mut keyed = self.tokens.into_openapi();
         keyed.merge(self.management.into_openapi());
         keyed.merge(self.threeds.into_openapi());
         keyed.merge(self.proxies.into_openapi());
+        keyed.merge(self.webhooks.into_openapi());
         keyed.merge(self.removed.into_openapi());
         keyed.merge(self.catalog.into_openapi());
         keyed.merge(self.invocations.into_openapi());
-        openapi::document(self.open.into_openapi(), keyed)
+        openapi::document(open, keyed)
     }
 }
 

@@ -88,7 +88,7 @@ async fn a_security_code_expires_after_its_retention_and_the_card_stays() {
     let node = cloakroom::ids::new_uuid();
     // This node may have to wait for the lease, so the table is swept directly as well.
     let _ = cloakroom::jobs::sweep_once(&vault.vault, node).await;
-    cloakroom::security_codes::sweep(&vault.vault.db)
+    cloakroom::security_codes::sweep(&vault.vault)
         .await
         .unwrap();
     assert_eq!(code_rows(&vault).await, 0);

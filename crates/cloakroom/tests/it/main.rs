@@ -42,3 +42,4 @@ mod tenants;
 mod threeds;
 mod tokens;
 mod velocity;
+mod webhooks;

@@ -56,6 +56,9 @@ statements! {
         remove!("deprecated_call", "name, application_id");
     MEMBER: "tenants::remove_member" = remove!("member", "member_id");
     INVITATION: "tenants::remove_invitation" = remove!("invitation", "invitation_id");
+    WEBHOOK: "tenants::remove_webhook" = remove!("webhook", "webhook_id");
+    WEBHOOK_DELIVERY: "tenants::remove_webhook_delivery" =
+        remove!("webhook_delivery", "webhook_id, event_id");
     TENANT_DELETION: "tenants::remove_tenant_deletion" =
         remove!("tenant_deletion", "requested_by");
 }

@@ -131,7 +131,7 @@ pub fn normalize(text: &str) -> String {
 }
 
 /// Encodes a fingerprint in base58.
-fn base58(fingerprint: &Fingerprint) -> String {
+pub fn base58(fingerprint: &Fingerprint) -> String {
     const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
     // Five digits at a time: a general encoder, digit by digit, is ten times slower.
     const FIVE_DIGITS: u64 = 58 * 58 * 58 * 58 * 58;

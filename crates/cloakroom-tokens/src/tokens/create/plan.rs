@@ -3,9 +3,10 @@
 use cloakroom_core::access::{DeduplicationBehavior, Permission, Resource, Transform};
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::keys::TenantKeys;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::merge::merge_content;
@@ -20,7 +21,7 @@ use crate::tokens::token::entry;
 use crate::tokens::update::{TokenUpdate, expiry_in_past};
 use crate::tokens::view::{OpenedToken, Plaintext, VisibleData, open, view_duplicate};
 use crate::tokens::{Error, Token, TokenVault, TokenView, WrittenToken};
-use crate::types::{SecurityCode, randomize_hidden};
+use crate::types::{SecurityCode, TokenKind, randomize_hidden};
 use crate::{containers, security_codes};
 
 /// The version of a new row; each update increments it.
@@ -184,7 +185,11 @@ impl Planner<'_> {
         let view = Box::new(view_duplicate(self.vault, self.caller, opened).await?);
         let read = std::slice::from_ref(&*view);
         record_reads(self.vault, self.caller, Operation::Read, read).await?;
-        let consume = |intent| Write::Consume(intent, conversion_entry(self.caller, intent));
+        let consume = |intent| {
+            let token = &view.token;
+            let entry = conversion_entry(self.caller, intent, &token.id, token.kind);
+            Write::Consume(intent, entry)
+        };
         let write = new.intent_id().map(consume).map(Box::new);
         Ok(PlannedWrite::ReadExisting { view, write, claim })
     }
@@ -202,27 +207,9 @@ impl Planner<'_> {
             true => self.show(content, &new.code, transform)?,
             false => self.show_with_default_mask(content, transform)?,
         };
-        let created = entry(caller, Operation::Create, &id, content.kind, Some(&shown));
-        let conversion = new.intent_id().map(|id| conversion_entry(caller, id));
         let fingerprint = digests.fingerprint;
-        let sealed = SealedToken {
-            container_number: self.container_number(content).await?,
-            sealed: content.seal(self.keys, &id, FIRST_VERSION, fingerprint.as_ref())?,
-            id: id.clone(),
-            has_chosen_id: !matches!(new.id, NewId::Random),
-            kind: content.kind,
-            container: content.container.clone(),
-            attributes: content.attributes.clone(),
-            fingerprint,
-            terms: digests.terms,
-            by: caller.application,
-            code: code_change(self.vault, caller, &id, &new.code).await?,
-            claims: claim.is_some(),
-            entries: entries(created, conversion),
-            intents: new.intent_id().into_iter().collect(),
-        };
         let token = Token {
-            id,
+            id: id.clone(),
             kind: content.kind,
             container: content.container.clone(),
             attributes: content.attributes.clone(),
@@ -233,6 +220,26 @@ impl Planner<'_> {
             created_at: Timestamp::UNIX_EPOCH,
             modified_by: None,
             modified_at: None,
+        };
+        let created = entry(caller, Operation::Create, &id, content.kind, Some(&shown))
+            .with_event(token.event(EventKind::TokenCreated));
+        let conversion = new.intent_id();
+        let conversion = conversion.map(|intent| conversion_entry(caller, intent, &id, content.kind));
+        let sealed = SealedToken {
+            container_number: self.container_number(content).await?,
+            sealed: content.seal(self.keys, &id, FIRST_VERSION, fingerprint.as_ref())?,
+            id,
+            has_chosen_id: !matches!(new.id, NewId::Random),
+            kind: content.kind,
+            container: content.container.clone(),
+            attributes: content.attributes.clone(),
+            fingerprint,
+            terms: digests.terms,
+            by: caller.application,
+            code: code_change(self.vault, caller, &token.id, &new.code).await?,
+            claims: claim.is_some(),
+            entries: entries(created, conversion),
+            intents: new.intent_id().into_iter().collect(),
         };
         Ok(PlannedWrite::Write {
             write: Some(Box::new(Write::Insert(sealed))),
@@ -339,9 +346,20 @@ pub(in crate::tokens) async fn code_change(
     })
 }
 
-/// The audit log entry of an intent's conversion into a token.
-pub(in crate::tokens) fn conversion_entry(caller: &Caller, intent: Uuid) -> Entry {
-    Entry::new(caller, Operation::Convert, EntityKind::TokenIntent, intent)
+/// The audit log entry of an intent's conversion into a token of the same type, with its event.
+pub(in crate::tokens) fn conversion_entry(
+    caller: &Caller,
+    intent: Uuid,
+    token: &TokenId,
+    kind: TokenKind,
+) -> Entry {
+    let kind = kind.name();
+    let data = json!({
+        "token_intent": {"id": intent, "type": kind},
+        "token": {"id": token.text(), "type": kind},
+    });
+    let event = Event::new(EventKind::TokenIntentConverted, intent, data);
+    Entry::new(caller, Operation::Convert, EntityKind::TokenIntent, intent).with_event(event)
 }
 
 pub(in crate::tokens) fn entries(entry: Entry, conversion: Option<Entry>) -> Vec<Entry> {

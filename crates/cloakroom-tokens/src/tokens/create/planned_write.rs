@@ -89,11 +89,14 @@ impl PlannedWrite {
             (_, None) => true,
             (
                 Self::Write {
-                    write: Some(write), ..
+                    write: Some(write),
+                    token,
+                    ..
                 },
                 Some(intent),
             ) => {
-                write.add_intent(intent, conversion_entry(caller, intent));
+                let entry = conversion_entry(caller, intent, &token.id, token.kind);
+                write.add_intent(intent, entry);
                 true
             }
             (Self::Write { .. } | Self::ReadExisting { .. } | Self::Duplicate { .. }, Some(_)) => {

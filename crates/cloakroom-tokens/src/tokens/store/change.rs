@@ -67,6 +67,16 @@ impl Write {
         }
     }
 
+    /// Sets the time of the events, if it is not the time of the commit.
+    pub(crate) fn set_event_time(&mut self, at: Timestamp) {
+        match self {
+            Self::Insert(token) | Self::Update(_, token) => {
+                token.entries.iter_mut().for_each(|entry| entry.set_event_time(at));
+            }
+            Self::Consume(_, entry) => entry.set_event_time(at),
+        }
+    }
+
     /// The unique keys of the write: the claim, if any, and the id.
     pub(crate) fn unique_keys(&self) -> UniqueKeys {
         match self {

@@ -67,6 +67,9 @@ macro_rules! param {
     (batch_responses) => {
         "$24"
     };
+    (batch_events) => {
+        "$25"
+    };
     (intents) => {
         "$23"
     };
@@ -75,6 +78,9 @@ macro_rules! param {
     };
     (insert_responses) => {
         "$25"
+    };
+    (insert_events) => {
+        "$26"
     };
     // An update appends the state before it.
     (version_before) => {
@@ -103,6 +109,9 @@ macro_rules! param {
     };
     (update_responses) => {
         "$32"
+    };
+    (update_events) => {
+        "$33"
     };
 }
 

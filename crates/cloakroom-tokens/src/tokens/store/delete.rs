@@ -46,7 +46,7 @@ statements! {
             using gone
             where threeds_session.tenant_id = $1
               and threeds_session.token_id = $2
-        ), ", audited!("gone", entries = "$5", responses = "$6"), "
+        ), ", audited!("gone", entries = "$5", responses = "$6", events = "$7"), "
         select true
         from gone");
 }

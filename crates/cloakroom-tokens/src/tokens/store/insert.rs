@@ -73,7 +73,8 @@ statements! {
               and ", all_intents_locked!(param!(intents)), "
             returning created_at
         ), ", dependent_rows!(), ", ", deleted_intents!(param!(intents), "fresh"), ", ",
-        audited!("fresh", entries = param!(insert_entries), responses = param!(insert_responses)), "
+        audited!("fresh", entries = param!(insert_entries), responses = param!(insert_responses),
+            events = param!(insert_events)), "
         select created_at
         from fresh");
     // Several tokens of several requests and tenants. Intents are converted only by `tokens::insert`.
@@ -82,7 +83,8 @@ statements! {
             ", inserted_tokens!(), "
             returning true
         ), ", dependent_rows!(), ", ", 
-        audited!("fresh", entries = param!(batch_entries), responses = param!(batch_responses)), "
+        audited!("fresh", entries = param!(batch_entries), responses = param!(batch_responses),
+            events = param!(batch_events)), "
         select now()
         where (select count(*) from fresh) > 0");
 }

@@ -87,7 +87,8 @@ statements! {
                 sealed = excluded.sealed,
                 expires_at = excluded.expires_at
         ), ", deleted_intents!(param!(intents), "changed"), ", ",
-        audited!("changed", entries = param!(update_entries), responses = param!(update_responses)), "
+        audited!("changed", entries = param!(update_entries), responses = param!(update_responses),
+            events = param!(update_events)), "
         select modified_at
         from changed");
     // For an intent whose data is already stored in a token.
@@ -98,7 +99,7 @@ statements! {
             where token_intent.tenant_id = $1
               and token_intent.intent_id = held.intent_id
             returning true
-        ), ", audited!("gone", entries = "$3", responses = "$4"), "
+        ), ", audited!("gone", entries = "$3", responses = "$4", events = "$5"), "
         select now()
         from gone");
 }

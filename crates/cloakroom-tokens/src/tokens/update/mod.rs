@@ -5,6 +5,7 @@ pub(super) mod patch;
 use cloakroom_core::access::{Container, DeduplicationBehavior, Transform};
 use cloakroom_core::audit::{Operation, encode_reads};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::keys::TenantKeys;
 use cloakroom_core::velocity;
@@ -282,6 +283,24 @@ impl TokenUpdate<'_> {
             ..
         } = self.opened;
         let (content, row_version) = (self.content, old.row_version + 1);
+        let updated = Token {
+            id: old.id.clone(),
+            kind: content.kind,
+            container: content.container.clone(),
+            attributes: content.attributes.clone(),
+            row_version,
+            fingerprint: self.digests.fingerprint,
+            has_security_code: old.has_security_code,
+            created_by: old.created_by,
+            created_at: old.created_at,
+            modified_by: Some(caller.application),
+            modified_at: None,
+        };
+        let entry = entry(caller, Operation::Update, &old.id, content.kind, self.shown)
+            .with_event(updated.event(EventKind::TokenUpdated));
+        let conversion = self
+            .intent
+            .map(|intent| conversion_entry(caller, intent, &old.id, content.kind));
         let token = SealedToken {
             container_number: containers::number_of(
                 &vault.container_numbers,
@@ -305,10 +324,7 @@ impl TokenUpdate<'_> {
             by: caller.application,
             code: code_change(vault, caller, &old.id, self.code).await?,
             claims: self.claims,
-            entries: entries(
-                entry(caller, Operation::Update, &old.id, content.kind, self.shown),
-                self.intent.map(|intent| conversion_entry(caller, intent)),
-            ),
+            entries: entries(entry, conversion),
             intents: self.intent.into_iter().collect(),
         };
         let before = PreviousState {
@@ -317,19 +333,6 @@ impl TokenUpdate<'_> {
             container_number: *container_number,
             fingerprint: old.fingerprint,
             terms: terms.clone(),
-        };
-        let updated = Token {
-            id: old.id.clone(),
-            kind: content.kind,
-            container: content.container,
-            attributes: content.attributes,
-            row_version,
-            fingerprint: self.digests.fingerprint,
-            has_security_code: old.has_security_code,
-            created_by: old.created_by,
-            created_at: old.created_at,
-            modified_by: Some(caller.application),
-            modified_at: None,
         };
         Ok((Write::Update(before, token), updated))
     }

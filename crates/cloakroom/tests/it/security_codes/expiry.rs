@@ -86,7 +86,7 @@ async fn sweeps_remove_each_expired_code_once() {
     fixture.sql(&fill(2_500, "- interval '1 second'")).await;
     fixture.sql(&fill(7, "+ interval '1 hour'")).await;
 
-    let sweeps = run_concurrently(3, |_| security_codes::sweep(&fixture.vault.vault.db)).await;
+    let sweeps = run_concurrently(3, |_| security_codes::sweep(&fixture.vault.vault)).await;
 
     let removed: u64 = sweeps.into_iter().map(Result::unwrap).sum();
     let left = fixture

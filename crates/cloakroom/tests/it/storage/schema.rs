@@ -97,6 +97,17 @@ async fn statements_filter_by_tenant() {
         "tokens::sweep",
         "tokens::sweep_reserved_ids",
         "security_codes::sweep",
+        "deliveries::list_due",
+        "deliveries::write_outcomes",
+        "deliveries::expire",
+        "deliveries::sweep",
+        "deliveries::sweep_orphans",
+        "deliveries::measure",
+        "events::insert",
+        "keys::insert_signing_key",
+        "keys::list_signing_keys",
+        "webhooks::any",
+        "webhooks::list_failing",
     ];
     for statement in cloakroom::statements() {
         let names_tenant = statement.text.contains("tenant_id = $1")

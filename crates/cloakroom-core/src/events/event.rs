@@ -1,0 +1,138 @@
+//! An event and its signed row.
+
+use std::fmt::{Display, Write as _};
+
+use cloakroom_platform::ids;
+use cloakroom_platform::storage::quote_field;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::EventKind;
+use crate::keys::AuditKey;
+
+const DOMAIN: &str = "event.v1";
+
+/// What happened to an entity. It holds ids, names and metadata, never data or secrets.
+///
+/// ```ignore
+/// let event = Event::new(EventKind::ProxyDeleted, id, json!({"proxy": {"id": id}}));
+/// let entry = Entry::new(caller, Operation::Delete, EntityKind::Proxy, id).with_event(event);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Event {
+    kind: EventKind,
+    /// Events with the same entity are delivered in order; empty for events without an order.
+    entity: String,
+    /// The object that `data` of the payload shows besides the actor, under its name.
+    data: Value,
+    /// When it happened; `None` means the time of the commit.
+    pub(crate) at: Option<Timestamp>,
+}
+
+impl Event {
+    /// An event about one entity: `data` is an object such as `{"token": {...}}`. A `created_at` or `modified_at` that
+    /// is null stands for the time of the commit.
+    pub fn new(kind: EventKind, id: impl Display, data: Value) -> Self {
+        Self {
+            kind,
+            entity: id.to_string(),
+            data,
+            at: None,
+        }
+    }
+
+    /// An event whose order does not matter, such as a read.
+    pub fn unordered(kind: EventKind, data: Value) -> Self {
+        Self::new(kind, "", data)
+    }
+
+    /// An event that shows only the id of its entity, under `name`.
+    pub fn of_id(kind: EventKind, name: &str, id: impl Display) -> Self {
+        let id = id.to_string();
+        let object = Map::from_iter([("id".to_owned(), Value::from(id.as_str()))]);
+        let data = Map::from_iter([(name.to_owned(), Value::Object(object))]);
+        Self::new(kind, id, Value::Object(data))
+    }
+}
+
+/// Who caused an event.
+pub(crate) struct Origin<'a> {
+    pub tenant: i32,
+    pub actor_type: &'static str,
+    /// `None` for the system.
+    pub actor: Option<Uuid>,
+    pub trace_id: &'a str,
+}
+
+/// An event as stored. The MAC proves that Cloakroom wrote it for this tenant.
+pub struct SignedEvent {
+    pub id: Uuid,
+    pub event_type: String,
+    pub entity: String,
+    pub actor_type: String,
+    pub actor: Option<Uuid>,
+    pub trace_id: String,
+    /// The object of the event, as JSON text.
+    pub payload: String,
+    pub mac: Vec<u8>,
+}
+
+impl SignedEvent {
+    /// Whether the row is unchanged. The time of the event is not covered: the database sets it.
+    pub fn is_genuine(&self, key: &AuditKey, tenant: i32) -> bool {
+        let actor = self.actor.unwrap_or_default();
+        key.verifies(DOMAIN, &self.parts(&tenant.to_be_bytes(), actor.as_bytes()), &self.mac)
+    }
+
+    fn parts<'a>(&'a self, tenant: &'a [u8; 4], actor: &'a [u8; 16]) -> [&'a [u8]; 8] {
+        [
+            tenant,
+            self.id.as_bytes(),
+            self.event_type.as_bytes(),
+            self.entity.as_bytes(),
+            self.actor_type.as_bytes(),
+            actor,
+            self.trace_id.as_bytes(),
+            self.payload.as_bytes(),
+        ]
+    }
+}
+
+/// Signs an event and encodes it as a composite literal of `webhook_event`.
+pub(crate) fn encode(key: &AuditKey, origin: &Origin<'_>, event: &Event) -> String {
+    let signed = SignedEvent {
+        id: ids::new_uuid(),
+        event_type: event.kind.name().to_owned(),
+        entity: event.entity.clone(),
+        actor_type: origin.actor_type.to_owned(),
+        actor: origin.actor,
+        trace_id: origin.trace_id.to_owned(),
+        payload: event.data.to_string(),
+        mac: Vec::new(),
+    };
+    let actor = signed.actor.unwrap_or_default();
+    let tenant = origin.tenant.to_be_bytes();
+    let mac = key.authenticate(DOMAIN, &signed.parts(&tenant, actor.as_bytes()));
+
+    let mut row = String::with_capacity(400 + signed.payload.len());
+    // Writing to a string cannot fail.
+    let _ = write!(row, "({},{},", origin.tenant, signed.id);
+    for text in [&signed.event_type, &signed.entity, &signed.actor_type] {
+        quote_field(&mut row, text);
+        row.push(',');
+    }
+    if let Some(actor) = signed.actor {
+        let _ = write!(row, "{actor}");
+    }
+    row.push(',');
+    quote_field(&mut row, &signed.trace_id);
+    row.push(',');
+    if let Some(at) = event.at {
+        let _ = write!(row, "{at}");
+    }
+    row.push(',');
+    quote_field(&mut row, &signed.payload);
+    let _ = write!(row, ",\"\\\\x{}\")", hex::encode(mac));
+    row
+}

@@ -1,0 +1,110 @@
+//! The key pairs that sign webhook deliveries. Receivers know their public halves.
+
+use cloakroom_crypto::{
+    Key, PolicyDigest, Purpose as _, RecordContext, SignatureKey, Signing, WrapContext, open, seal,
+};
+use cloakroom_platform::storage::Transaction;
+
+use super::create::wrap_below_root;
+use super::keyring::usable;
+use super::store::{self, SigningKeyRow};
+use super::{Error, Keyring};
+
+/// A key pair that signs webhook deliveries.
+pub struct SigningKey {
+    pub version: u32,
+    /// `SubjectPublicKeyInfo`.
+    pub public_key: Vec<u8>,
+    pair: SignatureKey,
+}
+
+impl SigningKey {
+    pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
+        self.pair.sign(message).map_err(|_| Error::Seal)
+    }
+}
+
+impl Keyring {
+    /// Loads the key pairs, newest first. The first one signs; receivers may still verify with the others.
+    pub async fn load_signing_keys(&self) -> Result<Vec<SigningKey>, Error> {
+        let wrapped = store::list_system_keys(&self.db).await?;
+        let mut keys = Vec::new();
+        for row in store::list_signing_keys(&self.db).await? {
+            let key_row = usable::<Signing>(&wrapped).find(|key| key.version == row.version);
+            let key_row = key_row.ok_or(Error::Missing("key of a webhook signing key"))?;
+            let context = self.signing_context(row.version);
+            let key: Key<Signing> = self.root.unwrap(&key_row.wrapped, &context).await?;
+            let record = SigningRecord::new(row.version, &row.public_key);
+            let pkcs8 = open(&key, &record.context(&self.environment), &row.sealed)
+                .map_err(|_| Error::Integrity)?;
+            keys.push(SigningKey {
+                version: row.version,
+                pair: SignatureKey::from_sealed(&pkcs8).map_err(|_| Error::Integrity)?,
+                public_key: row.public_key,
+            });
+        }
+        Ok(keys)
+    }
+
+    /// Creates the key pair after `version`, which signs from then on; false if another node has created it.
+    pub async fn create_signing_key(
+        &self,
+        transaction: &Transaction,
+        version: u32,
+    ) -> Result<bool, Error> {
+        let version = version + 1;
+        let pair = tokio::task::spawn_blocking(SignatureKey::generate);
+        let pair = pair.await.map_err(|_| Error::Seal)?.map_err(|_| Error::Seal)?;
+        let public_key = pair.public_key().map_err(|_| Error::Seal)?;
+        let key = Key::<Signing>::generate();
+        let context = self.signing_context(version);
+        let wrapped = wrap_below_root(&self.root, &key, &context).await?;
+        let pkcs8 = pair.expose_for_sealing().map_err(|_| Error::Seal)?;
+        let record = SigningRecord::new(version, &public_key);
+        let record = record.context(&self.environment);
+        let sealed = seal(&key, version, &record, pkcs8.expose()).map_err(|_| Error::Seal)?;
+        let row = SigningKeyRow {
+            version,
+            public_key,
+            sealed,
+        };
+        let purpose = Signing::PURPOSE.number();
+        Ok(store::insert_signing_key(transaction, purpose, &wrapped, &row).await?)
+    }
+
+    fn signing_context(&self, version: u32) -> WrapContext<'_> {
+        WrapContext {
+            environment: &self.environment,
+            tenant: None,
+            version,
+        }
+    }
+}
+
+/// The associated data of a sealed private key.
+struct SigningRecord {
+    id: [u8; 4],
+    policy: PolicyDigest,
+}
+
+impl SigningRecord {
+    fn new(version: u32, public_key: &[u8]) -> Self {
+        let policy = PolicyDigest::new::<&str>("rsa", &[], None);
+        Self {
+            id: version.to_be_bytes(),
+            policy: policy.with("public_key", &hex::encode(public_key)),
+        }
+    }
+
+    fn context<'a>(&'a self, environment: &'a str) -> RecordContext<'a> {
+        RecordContext {
+            environment,
+            tenant: [0; 16],
+            kind: "signing_key",
+            record_id: &self.id,
+            column: "private_key",
+            row_version: 1,
+            policy: self.policy,
+        }
+    }
+}

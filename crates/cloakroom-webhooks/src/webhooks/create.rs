@@ -1,0 +1,90 @@
+//! Creates webhooks.
+
+use cloakroom_core::access::{AuthenticatedRow as _, Permission};
+use cloakroom_core::audit::{self, AuditedTransaction, EntityKind, Entry, Operation};
+use cloakroom_core::caller::Caller;
+use cloakroom_core::idempotency::ResponseTemplate;
+use cloakroom_crypto::Sensitive;
+use cloakroom_platform::ids;
+use jiff::Timestamp;
+
+use super::webhook::WebhookRow;
+use super::{Error, NewWebhook, Secret, Webhook, store};
+use crate::server::WebhookServer;
+use crate::signatures;
+
+/// As the reference has it.
+const WEBHOOKS_MAX: usize = 5;
+
+/// A new webhook, with its secret, which is shown once.
+pub struct CreatedWebhook {
+    pub webhook: Webhook,
+    pub secret: Sensitive<String>,
+}
+
+/// Creates a webhook. It receives the events of every change that commits after this returns.
+pub async fn create(
+    server: &WebhookServer,
+    caller: &Caller,
+    new: NewWebhook,
+    template: &ResponseTemplate<'_, CreatedWebhook>,
+) -> Result<CreatedWebhook, Error> {
+    caller.require_plain(Permission::WebhookCreate)?;
+    let new = new.validate(&server.egress, &caller.settings);
+    let new = new.map_err(Error::Invalid)?;
+    signatures::ensure_key(server).await?;
+    let secret = Secret::generate();
+    let id = ids::new_uuid();
+    let row = WebhookRow {
+        tenant_number: caller.tenant.number,
+        id,
+        name: new.name,
+        url: new.url,
+        notify_email: new.notify_email,
+        events: new.events,
+        is_enabled: new.is_enabled,
+        secret: secret.seal(&*server.keys.of(caller.tenant).await?, id)?,
+    };
+    let transaction = audit::begin(&server.audit).await?;
+    let created_at = match insert(server, &transaction, caller, &row).await {
+        Ok(created_at) => created_at,
+        Err(error) => {
+            transaction.roll_back().await;
+            return Err(error);
+        }
+    };
+    let created = CreatedWebhook {
+        webhook: Webhook {
+            id,
+            name: row.name,
+            url: row.url,
+            notify_email: row.notify_email,
+            events: row.events,
+            is_enabled: row.is_enabled,
+            created_by: Some(caller.application),
+            created_at,
+            modified_by: None,
+            modified_at: None,
+        },
+        secret: secret.text(),
+    };
+    let entry = Entry::new(caller, Operation::Create, EntityKind::Webhook, id);
+    transaction
+        .commit_with(&[entry], template.render_pending(&created)?)
+        .await?;
+    Ok(created)
+}
+
+/// Locks the tenant before its webhooks are counted, so that concurrent requests cannot exceed the maximum.
+async fn insert(
+    server: &WebhookServer,
+    transaction: &AuditedTransaction<'_>,
+    caller: &Caller,
+    row: &WebhookRow,
+) -> Result<Timestamp, Error> {
+    if store::lock_and_count(transaction, caller.tenant).await? >= WEBHOOKS_MAX {
+        return Err(Error::TooMany(WEBHOOKS_MAX));
+    }
+    let row_mac = row.row_mac(server.keys.control());
+    Ok(store::insert(transaction, row, caller.application, &row_mac).await?)
+}
