@@ -25,6 +25,7 @@ mod enrichments;
 mod erasures;
 mod expiry;
 mod formulas;
+mod guides;
 mod idempotency;
 mod intents;
 mod isolation;
