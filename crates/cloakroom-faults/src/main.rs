@@ -10,6 +10,7 @@ mod faults;
 mod history;
 mod machine_failure;
 mod mutation;
+mod receiver;
 mod report;
 mod run;
 mod soak;

@@ -7,6 +7,7 @@ use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
+use crate::checker::Checked;
 use crate::clients::Workload;
 use crate::clients::stats::{Invariant, Outages};
 use crate::soak::SoakResults;
@@ -20,6 +21,9 @@ pub(crate) struct Row {
     pub(crate) reads: u64,
     pub(crate) unanswered: u64,
     pub(crate) tokens: usize,
+    pub(crate) proxied: usize,
+    pub(crate) events: usize,
+    pub(crate) event_duplicates: u64,
     pub(crate) lost: usize,
     pub(crate) doubled: usize,
     pub(crate) wrong: usize,
@@ -58,7 +62,7 @@ pub(crate) fn add_rows(mut sum: Row, row: Row) -> Row {
 pub(crate) fn row(
     name: &str,
     workload: &Workload,
-    tokens: usize,
+    checked: Checked,
     longest_outages: Outages<Duration>,
     started_at: Instant,
 ) -> Row {
@@ -70,7 +74,10 @@ pub(crate) fn row(
         acknowledged: count(&stats.acknowledged),
         reads: count(&stats.reads),
         unanswered: count(&stats.failed),
-        tokens,
+        tokens: checked.tokens,
+        proxied: checked.outbound.proxied,
+        events: checked.outbound.events,
+        event_duplicates: checked.outbound.duplicates,
         lost: stats.count(Invariant::Lost),
         doubled: stats.count(Invariant::Doubled),
         wrong: stats.count(Invariant::Wrong),
@@ -84,13 +91,16 @@ pub(crate) fn row(
     }
 }
 
-const HEAD: [&str; 14] = [
+const HEAD: [&str; 17] = [
     "fault",
     "tried",
     "acknowledged",
     "reads",
     "unanswered",
     "tokens",
+    "proxied",
+    "events",
+    "event duplicates",
     "lost",
     "doubled",
     "wrong",
@@ -112,6 +122,9 @@ pub(crate) fn table(rows: &[Row]) -> Table {
             row.reads.to_string(),
             row.unanswered.to_string(),
             row.tokens.to_string(),
+            row.proxied.to_string(),
+            row.events.to_string(),
+            row.event_duplicates.to_string(),
             row.lost.to_string(),
             row.doubled.to_string(),
             row.wrong.to_string(),

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
 
-use crate::checker;
-use crate::clients::api::Api;
+use crate::checker::{self, Checked};
+use crate::clients::api::{Api, ApiRequest};
+use crate::clients::outbound::receiver_url;
 use crate::clients::pacer::Pacer;
 use crate::clients::stats::{Invariant, Outages};
 use crate::clients::{ClientPool, Workload};
@@ -19,11 +22,14 @@ use crate::faults::{Environment, Fault};
 use crate::history::History;
 use crate::machine_failure::MachineFailure;
 use crate::mutation::Mutation;
+use crate::receiver::Receiver;
 use crate::report::{Row, add_rows, row};
 
 /// Maximum time for the cluster to recover after a fault. A returning machine replays or copies the data it missed
 /// under load, which takes minutes for gigabytes.
 pub(crate) const RECOVERY_TIMEOUT: Duration = Duration::from_secs(600);
+/// How long the webhook endpoint is unavailable at the beginning of each fault. Shorter than the first retry.
+const ENDPOINT_OUTAGE: Duration = Duration::from_secs(5);
 
 /// Size and duration of the workload.
 #[derive(Clone, Copy)]
@@ -44,6 +50,7 @@ pub(crate) struct Run {
     pub(crate) api: Api,
     /// Each node, bypassing the load balancer.
     pub(crate) nodes: Vec<Api>,
+    pub(crate) receiver: Receiver,
     parts: Vec<Arc<Workload>>,
     started_at: Instant,
 }
@@ -67,6 +74,9 @@ impl Run {
             api.at(&base)
         });
         let nodes = nodes.collect();
+        let receiver =
+            Receiver::start(&cluster.receiver_address(), &cluster.receiver_folder()).await?;
+        create_webhook(&api, &keys).await?;
         let history = Arc::new(History::create(&cluster.guard.folder.join("history.txt"))?);
         Ok(Self {
             environment: Environment {
@@ -79,6 +89,7 @@ impl Run {
             keys,
             api,
             nodes,
+            receiver,
             parts: Vec::new(),
             started_at,
         })
@@ -107,7 +118,8 @@ impl Run {
         self.wait_for_writes(&workload).await?;
         tokio::time::sleep(self.plan.quiet).await;
         workload.stats.reset_outages();
-        let injected = (fault.inject)(&self.environment, &workload).await;
+        let inject = (fault.inject)(&self.environment, &workload);
+        let (injected, ()) = tokio::join!(inject, self.interrupt_endpoint());
         injected.with_context(|| self.environment.cluster.log_tails())?;
         let healthy = self
             .environment
@@ -143,17 +155,26 @@ impl Run {
             }
         }
         let tokens = checker::check(&workload, &self.nodes).await?;
-        checker::check_audit_log(&workload, &self.environment.cluster).await?;
+        let cluster = &self.environment.cluster;
+        checker::check_audit_log(&workload, cluster).await?;
+        let outbound = checker::check_outbound(&workload, &self.receiver, cluster).await?;
         if let Some(mutation) = mutation {
             mutation.undo(&self.environment.cluster).await?;
         }
         Ok(row(
             fault.name,
             &workload,
-            tokens,
+            Checked { tokens, outbound },
             longest_outages,
             started_at,
         ))
+    }
+
+    /// Makes the webhook endpoint unavailable for a while.
+    async fn interrupt_endpoint(&self) {
+        self.receiver.set_failing(true);
+        tokio::time::sleep(ENDPOINT_OUTAGE).await;
+        self.receiver.set_failing(false);
     }
 
     /// Fails if an invariant was violated, except by a mutation; also in a workload that was aborted.
@@ -232,13 +253,16 @@ impl Run {
                 self.keys.clone(),
                 self.history.clone(),
             );
-            let tokens = checker::check(&again, &self.nodes).await?;
+            let checked = Checked {
+                tokens: checker::check(&again, &self.nodes).await?,
+                ..Checked::default()
+            };
             let longest_outages = Outages {
                 writes: Duration::ZERO,
                 reads: Duration::ZERO,
                 catalog: Duration::ZERO,
             };
-            let row = row("all of them", &again, tokens, longest_outages, started_at);
+            let row = row("all of them", &again, checked, longest_outages, started_at);
             last = Some(match last {
                 None => row,
                 Some(sum) => add_rows(sum, row),
@@ -250,6 +274,27 @@ impl Run {
     pub(crate) fn seconds(&self) -> f64 {
         self.started_at.elapsed().as_secs_f64()
     }
+}
+
+async fn create_webhook(api: &Api, keys: &Keys) -> Result<()> {
+    let url = format!("{}/events", receiver_url());
+    let events = ["token.created", "token.updated", "token.deleted"];
+    let request = ApiRequest {
+        method: Method::POST,
+        path: "/webhooks",
+        key: &keys.webhooks,
+        body: Some(json!({"name": "Receiver", "url": url, "events": events})),
+        idempotency_key: None,
+        trace: None,
+        headers: &[],
+    };
+    let response = api.send(request).await?;
+    ensure!(
+        matches!(response.status, 200 | 201),
+        "the webhook was not created: {}",
+        response.body
+    );
+    Ok(())
 }
 
 pub(crate) fn log(message: &str) {

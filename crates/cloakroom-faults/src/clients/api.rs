@@ -36,6 +36,7 @@ pub(crate) struct ApiRequest<'a> {
     pub(crate) body: Option<Value>,
     pub(crate) idempotency_key: Option<&'a str>,
     pub(crate) trace: Option<&'a str>,
+    pub(crate) headers: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> ApiRequest<'a> {
@@ -47,6 +48,7 @@ impl<'a> ApiRequest<'a> {
             body: None,
             idempotency_key: None,
             trace: None,
+            headers: &[],
         }
     }
 }
@@ -110,6 +112,9 @@ impl Api {
         }
         if let Some(trace) = request.trace {
             builder = builder.header("BT-TRACE-ID", trace);
+        }
+        for (name, value) in request.headers {
+            builder = builder.header(*name, *value);
         }
         let body = match request.body {
             Some(body) => {

@@ -21,7 +21,7 @@ pub(crate) const SHARDS: usize = 8;
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 
 /// The outcome of a write after its retries.
-enum Outcome {
+pub(super) enum Outcome {
     Completed(ApiResponse),
     /// The first attempt was rejected, so the write had no effect.
     Rejected(ApiResponse),
@@ -30,14 +30,14 @@ enum Outcome {
 }
 
 /// A create, update or delete.
-struct WriteRequest<'a> {
-    key: &'a str,
-    method: Method,
-    path: &'a str,
-    body: Option<Value>,
-    idempotency_key: Option<String>,
+pub(super) struct WriteRequest<'a> {
+    pub(super) key: &'a str,
+    pub(super) method: Method,
+    pub(super) path: &'a str,
+    pub(super) body: Option<Value>,
+    pub(super) idempotency_key: Option<String>,
     /// Whether to retry until there is a final response.
-    retries: bool,
+    pub(super) retries: bool,
 }
 
 /// How a token is created.
@@ -156,6 +156,7 @@ impl Client {
             body: Some(body),
             idempotency_key: None,
             trace: None,
+            headers: &[],
         };
         match workload.send(request).await {
             Ok(response) if response.status == 400 => {}
@@ -242,7 +243,7 @@ impl Client {
     }
 
     /// Sends a write, and retries it if requested until there is a final response.
-    async fn write(&self, write: WriteRequest<'_>) -> Outcome {
+    pub(super) async fn write(&self, write: WriteRequest<'_>) -> Outcome {
         let workload = &self.workload;
         let key = match workload.mutation {
             Some(Mutation::RetriesWithoutKey) => None,
@@ -258,6 +259,7 @@ impl Client {
                 body: write.body.clone(),
                 idempotency_key: key,
                 trace: None,
+                headers: &[],
             };
             let result = workload.send(request).await;
             match result {

@@ -2,6 +2,7 @@
 
 pub(crate) mod api;
 pub(crate) mod client;
+pub(crate) mod outbound;
 pub(crate) mod pacer;
 mod reads;
 pub(crate) mod stats;
@@ -15,6 +16,7 @@ use tokio::task::JoinSet;
 
 use self::api::{Api, ApiRequest, ApiResponse};
 use self::client::{Client, CreateMode, is_retryable};
+use self::outbound::OutboundHistory;
 use self::pacer::Pacer;
 use self::stats::{Invariant, Stats};
 use crate::cluster::vault::Keys;
@@ -35,6 +37,8 @@ pub(crate) struct Workload {
     pub(crate) api: Api,
     pub(crate) keys: Keys,
     pub(crate) history: Arc<History>,
+    /// Proxied requests and events of this part.
+    pub(crate) outbound: OutboundHistory,
     pub(crate) stats: Stats,
     pub(crate) mutation: Option<Mutation>,
     pub(crate) pacer: Pacer,
@@ -52,6 +56,7 @@ impl Workload {
             api,
             keys,
             history,
+            outbound: OutboundHistory::default(),
             stats: Stats::new(),
             mutation: None,
             pacer: Pacer::new(None),
@@ -75,7 +80,11 @@ impl Workload {
 
     /// The trace id of a read in the audit log.
     pub(crate) fn trace(&self, read: u64) -> String {
-        format!("part-{}-read-{read}", self.part)
+        format!("{}{read}", self.trace_prefix())
+    }
+
+    pub(crate) fn trace_prefix(&self) -> String {
+        format!("part-{}-read-", self.part)
     }
 
     fn record_revealed(&self, read: u64) {
@@ -123,6 +132,8 @@ impl ClientPool {
         let client = Client {
             workload: workload.clone(),
         };
+        let writer = client.clone();
+        set.spawn(async move { writer.write_with_events().await });
         set.spawn(async move { run_probe(&client).await });
         Self {
             workload: workload.clone(),
@@ -144,7 +155,7 @@ impl ClientPool {
     }
 }
 
-/// Runs a client: mostly creates, one in ten from an intent, and some updates, reads and deletes.
+/// Runs a client: mostly creates, one in ten from an intent, and some updates, reads, deletes and proxied requests.
 async fn run_client(client: &Client, seed: u64) {
     let mut rng = SplitMix64(seed + 1);
     let mut own: Vec<usize> = Vec::new();
@@ -164,7 +175,8 @@ async fn run_client(client: &Client, seed: u64) {
                 client.read(number, true).await;
             }
             (68..84, Some(chosen)) => client.read(own[chosen], false).await,
-            (84..100, Some(chosen)) => client.read(own[chosen], true).await,
+            (84..94, Some(chosen)) => client.read(own[chosen], true).await,
+            (94..100, Some(chosen)) => client.proxy(own[chosen]).await,
             _ => {
                 let mode = match rng.next_below(10) {
                     0 => CreateMode::Once,

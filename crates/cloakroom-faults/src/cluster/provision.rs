@@ -1,13 +1,14 @@
 //! Provisions machines with certificates, passwords and the configuration files of deploy/ha.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
 use super::files::write_private;
 use super::vault::{NODE_ROLE, OWNER_ROLE, high_limits};
 use super::{API_NAME, Cluster, DATABASE_NAME, Database, Node};
+use crate::receiver;
 
 /// Address and ports of the HAProxy on each node for the database.
 const PROXY_ADDRESS: &str = "127.0.0.1";
@@ -23,7 +24,20 @@ impl Cluster {
             self.provision_node(node)?;
             self.route_to_database(node, &[])?;
         }
-        self.provision_edge()
+        self.provision_edge()?;
+        let receiver = self.receiver_folder();
+        std::fs::create_dir_all(&receiver)?;
+        self.authority.provision(&receiver, &[receiver::NAME])
+    }
+
+    /// Certificate and key of the receiver of proxied requests and events.
+    pub(crate) fn receiver_folder(&self) -> PathBuf {
+        self.guard.folder.join("receiver")
+    }
+
+    /// The receiver is on the machine that runs the cluster.
+    pub(crate) fn receiver_address(&self) -> String {
+        self.network.address(1)
     }
 
     fn provision_database(&self, database: &Database) -> Result<()> {
@@ -103,10 +117,18 @@ impl Cluster {
                 ("ALLOW_ROOT_KEY_FILE", "true".to_owned()),
             ],
         )?;
-        // Not part of the reference deployment: rate limits that are never reached.
+        // Not part of the reference deployment: rate limits that are never reached, and the receiver.
         let limits = config.join("limits.toml");
         std::fs::write(&limits, high_limits(&self.limits)?)?;
-        let settings = format!("{settings}\n[limits]\nfile = \"{}\"\n", limits.display());
+        let settings = format!(
+            "{settings}\n[limits]\nfile = \"{}\"\n\n[egress]\nports = [{}]\nca_file = \"{}\"\n\
+             allow_private_networks = [\"{address}/32\"]\nstatic_addresses = [\"{}={address}\"]\n",
+            limits.display(),
+            receiver::PORT,
+            path_text(&config.join("ca.crt")),
+            receiver::NAME,
+            address = self.receiver_address(),
+        );
         write_private(&config.join("cloakroom.toml"), &settings)?;
         let primary = |role, password| database_url(role, password, PROXY_ADDRESS, PRIMARY_PORT);
         let url = primary(NODE_ROLE, &self.secrets.node);

@@ -18,6 +18,12 @@ pub(crate) struct Keys {
     pub(crate) create_intents: String,
     /// Reads connection formulas, which belong to no tenant.
     pub(crate) catalog: String,
+    /// Sends the data of tokens through the proxy.
+    pub(crate) proxy: String,
+    /// As `write`, for the tenant that has a webhook.
+    pub(crate) events: String,
+    /// Creates the webhook.
+    pub(crate) webhooks: String,
 }
 
 pub(crate) const OWNER_ROLE: &str = "cloakroom_owner";
@@ -44,10 +50,8 @@ impl Cluster {
             std::fs::copy(&root_key, node.config_folder().join("root.key"))?;
         }
         self.migrate().await?;
-        let output = self
-            .vault(&["tenant", "create", "--name", "Faults", "--type", "test"])
-            .await?;
-        let tenant = created_id(&output, "tenant")?.to_owned();
+        let tenant = self.tenant("Faults").await?;
+        let with_webhook = self.tenant("Events").await?;
         let tokens = "/ mask token:create,token:read,token:update,token:delete";
         let catalog = "orchestration:connection_formulas";
         Ok(Keys {
@@ -57,6 +61,16 @@ impl Cluster {
                 .key(&tenant, "--permission", "token-intent:create")
                 .await?,
             catalog: self.key(&tenant, "--permission", catalog).await?,
+            proxy: self.key(&tenant, "--permission", "token:use").await?,
+            events: self.key(&with_webhook, "--rule", tokens).await?,
+            webhooks: self
+                .key_of(
+                    "management",
+                    &with_webhook,
+                    "--permission",
+                    "webhook:create",
+                )
+                .await?,
         })
     }
 
@@ -83,12 +97,22 @@ impl Cluster {
         retry_while_unreachable(command).await
     }
 
-    /// Creates an application with a permission or an access rule, and returns its API key.
+    async fn tenant(&self, name: &str) -> Result<String> {
+        let output = self
+            .vault(&["tenant", "create", "--name", name, "--type", "test"])
+            .await?;
+        Ok(created_id(&output, "tenant")?.to_owned())
+    }
+
+    /// Creates a private application with a permission or an access rule, and returns its API key.
     async fn key(&self, tenant: &str, flag: &str, value: &str) -> Result<String> {
+        self.key_of("private", tenant, flag, value).await
+    }
+
+    async fn key_of(&self, kind: &str, tenant: &str, flag: &str, value: &str) -> Result<String> {
         let output = self
             .vault(&[
-                "app", "create", "--tenant", tenant, "--name", value, "--type", "private", flag,
-                value,
+                "app", "create", "--tenant", tenant, "--name", value, "--type", kind, flag, value,
             ])
             .await?;
         let app = created_id(&output, "application")?.to_owned();

@@ -1,7 +1,7 @@
 //! Applies and reverts mutations.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use anyhow::{Context, Result};
 use http::Method;
@@ -22,6 +22,14 @@ const RESTORE_INTENTS_TRIGGER: &str = "
     create trigger restore_intents after delete on token_intent
     for each row execute function restore_intent()";
 const DROP_INTENTS_TRIGGER: &str = "drop function restore_intent() cascade";
+
+/// Drops every second delivery with a trigger.
+const DROP_DELIVERIES_TRIGGER: &str = "
+    create function drop_delivery() returns trigger language plpgsql as
+    $$ begin return case when random() < 0.5 then null else new end; end $$;
+    create trigger drop_deliveries before insert on webhook_delivery
+    for each row execute function drop_delivery()";
+const KEEP_DELIVERIES_TRIGGER: &str = "drop function drop_delivery() cascade";
 
 /// A port without a listener.
 const CLOSED_PORT: u16 = 5999;
@@ -63,6 +71,7 @@ impl Mutation {
         match self {
             Self::UnreachableStandby => return route_to_standby(cluster, CLOSED_PORT).await,
             Self::ReusableIntents => return run_sql(cluster, RESTORE_INTENTS_TRIGGER).await,
+            Self::DroppedDeliveries => return run_sql(cluster, DROP_DELIVERIES_TRIGGER).await,
             _ => {}
         }
         self.configure(cluster, self.settings().0, self != Self::AsyncCommit)
@@ -73,6 +82,7 @@ impl Mutation {
         match self {
             Self::UnreachableStandby => return route_to_standby(cluster, STANDBY_PORT).await,
             Self::ReusableIntents => return run_sql(cluster, DROP_INTENTS_TRIGGER).await,
+            Self::DroppedDeliveries => return run_sql(cluster, KEEP_DELIVERIES_TRIGGER).await,
             _ => {}
         }
         self.configure(cluster, self.settings().1, true).await
@@ -130,10 +140,22 @@ impl Mutation {
                 ))
                 .await?;
             }
+            Self::DeletedProxyEntry => {
+                let trace = proxied_request(workload)?;
+                sql(&format!("delete from log where trace_id = '{trace}'")).await?;
+            }
             _ => {}
         }
         Ok(())
     }
+}
+
+/// The trace id of a proxied request that succeeded.
+fn proxied_request(workload: &Workload) -> Result<String> {
+    let proxied = workload.outbound.proxied.lock();
+    let proxied = proxied.unwrap_or_else(PoisonError::into_inner);
+    let first = proxied.first().cloned();
+    first.context("there is no proxied request to tamper with")
 }
 
 async fn run_sql(cluster: &Cluster, statements: &str) -> Result<()> {
@@ -175,6 +197,7 @@ async fn update_outside_history(workload: &Workload) -> Result<()> {
         body: Some(json!({"data": data(number, 4711)})),
         idempotency_key: None,
         trace: None,
+        headers: &[],
     };
     workload.api.send(request).await.map(drop)
 }

@@ -21,6 +21,8 @@ pub(crate) enum Mutation {
     UnreachableStandby,
     SkippedErasures,
     ReusableIntents,
+    DroppedDeliveries,
+    DeletedProxyEntry,
 }
 
 /// A mutation, the fault it is combined with, and the invariant that the checker must report.
@@ -83,6 +85,20 @@ pub(crate) const MUTATIONS: &[MutationTest] = &[
         Mutation::ReusableIntents,
         "calm",
         Invariant::Doubled,
+    ),
+    test(
+        "events-dropped",
+        "half of the deliveries of events are dropped by a trigger",
+        Mutation::DroppedDeliveries,
+        "calm",
+        Invariant::Lost,
+    ),
+    test(
+        "proxy-unrecorded",
+        "the audit log entry of a proxied request is deleted by SQL",
+        Mutation::DeletedProxyEntry,
+        "calm",
+        Invariant::AuditError,
     ),
     test(
         "early-expiry",

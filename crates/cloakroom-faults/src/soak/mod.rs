@@ -79,7 +79,9 @@ impl Soak {
         let windows = windows?;
 
         let tokens = checker::check(&workload, &run.nodes).await?;
-        checker::check_audit_log(&workload, &run.environment.cluster).await?;
+        let cluster = &run.environment.cluster;
+        checker::check_audit_log(&workload, cluster).await?;
+        checker::check_outbound(&workload, &run.receiver, cluster).await?;
         let samples = workload.pacer.samples();
         let results = SoakResults::new(started_at, &samples, &windows, &memory?);
         println!("\n{}\n", report::soak(&results));

@@ -109,6 +109,7 @@ async fn create(
                 })),
                 idempotency_key: None,
                 trace: None,
+                headers: &[],
             })
             .await;
         if let Ok(response) = result

@@ -1,5 +1,7 @@
 //! Compares the vault with the history, through the API and the audit log.
 
+mod outbound;
+
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -15,10 +17,19 @@ use crate::clients::stats::Invariant;
 use crate::cluster::Cluster;
 use crate::history::{Entry, State, parse_data};
 
+pub(crate) use self::outbound::{Outbound, check_outbound};
+
 /// Requests may fail for a while after a failover.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// Number of listed tokens that are also read individually.
 const SAMPLES: usize = 200;
+
+/// What was checked in a part of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Checked {
+    pub(crate) tokens: usize,
+    pub(crate) outbound: Outbound,
+}
 
 /// Id and revision of listed tokens, by number in the history.
 type ListedTokens = HashMap<usize, Vec<(Uuid, u32)>>;
@@ -237,14 +248,7 @@ async fn read(api: &Api, path: &str, key: &str) -> Result<ApiResponse> {
 
 /// Checks that every successful revealing read has an audit log entry (I20).
 pub(crate) async fn check_audit_log(workload: &Workload, cluster: &Cluster) -> Result<usize> {
-    let primary = cluster.wait_for_primary().await?;
-    // 4 is `revealed`, as crates/cloakroom-core/src/audit/entry.rs numbers it.
-    let statement = format!(
-        "select trace_id from log where outcome = 4 and trace_id like 'part-{}-read-%'",
-        workload.part
-    );
-    let output = primary.sql("cloakroom", &statement).await?;
-    let recorded: HashSet<&str> = output.lines().collect();
+    let recorded = revealing_traces(workload, cluster).await?;
     let revealed = {
         let revealed = workload.stats.revealed.lock();
         revealed.map_or_else(|error| error.into_inner().clone(), |reads| reads.clone())
@@ -257,4 +261,16 @@ pub(crate) async fn check_audit_log(workload: &Workload, cluster: &Cluster) -> R
         }
     }
     Ok(revealed.len())
+}
+
+/// Trace ids of audit log entries for revealed data.
+async fn revealing_traces(workload: &Workload, cluster: &Cluster) -> Result<HashSet<String>> {
+    let primary = cluster.wait_for_primary().await?;
+    // 4 is `revealed`, as crates/cloakroom-core/src/audit/entry.rs numbers it.
+    let statement = format!(
+        "select trace_id from log where outcome = 4 and trace_id like '{}%'",
+        workload.trace_prefix()
+    );
+    let output = primary.sql("cloakroom", &statement).await?;
+    Ok(output.lines().map(str::to_owned).collect())
 }
