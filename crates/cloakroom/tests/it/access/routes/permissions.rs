@@ -84,6 +84,7 @@ impl SinglePermissionHolder {
                     status == StatusCode::UNAUTHORIZED
                 }
                 (true, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => false,
+                (true, StatusCode::NOT_IMPLEMENTED) => route.path.starts_with("/reactors"),
                 (true, status) => !status.is_server_error(),
                 (false, status) => {
                     status == StatusCode::FORBIDDEN && response.body["code"] == "forbidden"
