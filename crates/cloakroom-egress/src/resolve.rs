@@ -12,7 +12,10 @@ use moka::future::Cache;
 use crate::{NotSent, SendError};
 
 /// How long an answer is used for new connections.
-const CACHE_TTL: Duration = Duration::from_secs(5);
+const CACHE_TTL: Duration = match cfg!(test) {
+    true => Duration::from_millis(20),
+    false => Duration::from_secs(5),
+};
 const CACHED_HOSTS_MAX: u64 = 10_000;
 /// Lookups at a time. Each blocks a thread, for as long as name servers of a tenant's choice take to answer.
 const LOOKUPS_MAX: usize = 64;

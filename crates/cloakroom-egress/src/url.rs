@@ -72,6 +72,9 @@ impl DestinationUrl {
         if authority.contains('@') {
             return Err(InvalidUrl::UserInfo);
         }
+        if authority.contains(['[', ']']) {
+            return Err(InvalidUrl::Host);
+        }
         let (host, port) = match authority.split_once(':') {
             Some((host, port)) => (host, parse_port(port)?),
             None => (authority, HTTPS_PORT),
@@ -183,6 +186,11 @@ fn parse_port(text: &str) -> Result<u16, InvalidUrl> {
 /// Characters that IDNA maps to others, such as fullwidth digits and ideographic full stops, are rejected: a name is
 /// accepted only in the form that it is displayed in. So are card numbers, because hosts are logged.
 fn canonical_host(host: &str) -> Option<String> {
+    // Other letters have no form that is mistaken for a delimiter, and none that becomes ASCII in lowercase.
+    let is_plain = |c: char| c.is_alphanumeric() && !c.to_lowercase().any(|c| c.is_ascii());
+    if !host.chars().all(|c| c.is_ascii() || is_plain(c)) {
+        return None;
+    }
     let lowercase = host.to_lowercase();
     let ascii = match lowercase.is_ascii() {
         true => lowercase,

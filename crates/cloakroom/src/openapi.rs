@@ -14,7 +14,7 @@ use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     Components, Content, Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder,
@@ -256,10 +256,26 @@ fn add_components(components: &mut Components) {
 /// Changes the media type of an error to that of RFC 9457: from the schema `Problem`, utoipa infers
 /// `application/json`.
 fn use_problem_media_type(response: &mut response::Response) {
+    let is_proxy_error = |content: &RefOr<Content>| match content {
+        RefOr::T(content) => content.schema.as_ref() == Some(&proxy_error()),
+        RefOr::Ref(_) => false,
+    };
+    if response
+        .content
+        .get("application/json")
+        .is_some_and(is_proxy_error)
+    {
+        return;
+    }
     if let Some(content) = response.content.shift_remove("application/json") {
         let media_type = "application/problem+json".to_owned();
         response.content.insert(media_type, content);
     }
+}
+
+/// The schema of an error of the proxy, which has a problem as a member.
+fn proxy_error() -> RefOr<Schema> {
+    Ref::from_schema_name("ProxyErrorBody").into()
 }
 
 /// An error response with the schema `Problem`.

@@ -48,7 +48,9 @@ pub(crate) type GrantsDigest = [u8; 32];
 
 /// Whether idempotency keys apply to `POST`, `PUT` and `PATCH` at this path.
 pub fn applies_to_path(path: &str) -> bool {
-    !PATHS_WITHOUT_KEYS.contains(&path)
+    // The proxy cannot know whether a destination has processed a request.
+    let is_proxied = path == "/proxy" || path.starts_with("/proxy/");
+    !is_proxied && !PATHS_WITHOUT_KEYS.contains(&path)
 }
 
 /// Whether a client cannot repeat the operation at this path: an authentication of the cardholder is

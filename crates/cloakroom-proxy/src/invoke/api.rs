@@ -79,7 +79,8 @@ async fn invoke_proxy(State(server): State<ProxyServer>, request: Request) -> Re
 
 /// Send a request to a path of the destination through a proxy.
 ///
-/// As `/proxy`; the path after it is appended to the URL of the destination, verbatim.
+/// Requires `proxy:invoke` or `token:use`, on every token that the request refers to. As `/proxy`; the path after it is
+/// appended to the URL of the destination, verbatim.
 #[utoipa::path(
     method(get, post, put, patch, delete), path = "/proxy/{suffix}", tag = "Proxy",
     params(

@@ -11,7 +11,7 @@ fn a_valid_configuration_has_no_findings() {
 
 #[test]
 fn contradictory_settings_are_errors() {
-    let cases: [(Change, &str); 21] = [
+    let cases: [(Change, &str); 23] = [
         (
             |c| c.http.tls_cert_file = Some("c".into()),
             "http.tls_key_file",
@@ -75,6 +75,14 @@ fn contradictory_settings_are_errors() {
             |c| c.telemetry.sample_ratio = f64::NAN,
             "telemetry.sample_ratio",
         ),
+        (
+            |c| c.egress.connect_proxy = Some(Secret::new("https://x:1")),
+            "egress.connect_proxy",
+        ),
+        (
+            |c| c.egress.max_in_flight = 100,
+            "egress.max_in_flight_per_destination",
+        ),
     ];
     assert_found(Severity::Error, &cases);
 }
@@ -105,7 +113,14 @@ fn plaintext_to_other_hosts_is_an_error_in_production() {
 
 #[test]
 fn risky_settings_are_warnings() {
-    let cases: [(Change, &str); 8] = [
+    let cases: [(Change, &str); 9] = [
+        (
+            |c| {
+                in_production(c);
+                c.egress.allowed_hosts = "*".parse().ok();
+            },
+            "egress.allowed_hosts",
+        ),
         (
             |c| c.admin.listen.set_ip([10, 0, 0, 1].into()),
             "admin.listen",

@@ -90,7 +90,7 @@ impl Clients {
             Requirement::Nothing | Requirement::KeyInUrl => &self.public,
             Requirement::Kinds(kinds) if !kinds.contains(&ApplicationKind::Private) => &self.public,
             Requirement::Key | Requirement::Kinds(_) => &self.private,
-            Requirement::Permissions(needed) => {
+            Requirement::Permissions(needed) | Requirement::AnyOf(needed) => {
                 match needed.iter().all(|one| one.fits(ApplicationKind::Private)) {
                     true => &self.private,
                     false if route.path.starts_with("/tenants") => &self.changer,

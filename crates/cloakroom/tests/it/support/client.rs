@@ -134,6 +134,11 @@ impl TestResponse {
             .map_or("", |value| value.to_str().unwrap())
     }
 
+    /// The problem of an error. Errors of the proxy have it as a member.
+    pub(crate) fn problem(&self) -> &Value {
+        self.body.get("proxy_error").unwrap_or(&self.body)
+    }
+
     pub(crate) fn id(&self) -> String {
         self.body["id"]
             .as_str()

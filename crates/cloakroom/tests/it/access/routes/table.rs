@@ -39,7 +39,9 @@ fn descriptions_name_the_requirements_of_each_route() {
 
         let required = match route.needs {
             Requirement::Nothing | Requirement::Key | Requirement::KeyInUrl => None,
-            Requirement::Kinds(_) | Requirement::Permissions(_) => Some(route.needs.to_string()),
+            Requirement::Kinds(_) | Requirement::AnyOf(_) | Requirement::Permissions(_) => {
+                Some(route.needs.to_string())
+            }
         };
         assert_eq!(
             required_in(&description),
@@ -56,15 +58,18 @@ fn descriptions_name_the_requirements_of_each_route() {
 fn required_in(description: &str) -> Option<String> {
     let (_, required) = description.split_once("Requires ")?;
     assert!(!required.contains("Requires "), "{description}");
-    let mut named = Vec::new();
+    let (mut named, mut joined) = (Vec::new(), " and ");
     let mut rest = required;
     while let Some((name, after)) = rest.strip_prefix('`').and_then(|it| it.split_once('`')) {
         named.push(format!("`{name}`"));
-        rest = after.strip_prefix(" and ").unwrap_or_default();
+        if after.starts_with(" or `") {
+            joined = " or ";
+        }
+        rest = after.strip_prefix(joined).unwrap_or_default();
     }
     match named.is_empty() {
         true => Some(required.split(['.', ';', ',']).next()?.to_owned()),
-        false => Some(named.join(" and ")),
+        false => Some(named.join(joined)),
     }
 }
 

@@ -46,9 +46,13 @@ async fn every_protected_route_rejects_unauthorized_callers() {
 
             let case = format!("{method} {path} {}", caller.name);
             assert_eq!(response.status, caller.expected, "{case}");
-            assert_eq!(response.body["status"], caller.expected.as_u16(), "{case}");
-            assert!(response.body["title"].is_string(), "{case}");
-            assert!(response.body["detail"].is_string(), "{case}");
+            assert_eq!(
+                response.problem()["status"],
+                caller.expected.as_u16(),
+                "{case}"
+            );
+            assert!(response.problem()["title"].is_string(), "{case}");
+            assert!(response.problem()["detail"].is_string(), "{case}");
             rejections += 1;
         }
     }

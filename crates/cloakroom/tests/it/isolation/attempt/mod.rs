@@ -84,6 +84,7 @@ impl Attempt {
             || attempt.build_proxies(parties)
             || attempt.build_enrichments(chance, parties)
             || attempt.build_threeds(chance, parties)
+            || attempt.build_proxy(parties)
             || attempt.build_shared_resources(parties);
         assert!(is_known, "no cross-tenant request covers {route}");
         attempt

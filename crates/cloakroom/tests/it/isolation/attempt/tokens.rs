@@ -117,6 +117,20 @@ impl Attempt {
         self.expected = expected;
     }
 
+    /// Without a destination, no tenant's token is looked up. The tests of the proxy have a destination.
+    pub(super) fn build_proxy(&mut self, parties: Parties<'_>) -> bool {
+        let (method, path) = self.method_and_path();
+        if !path.starts_with("/proxy") || path.starts_with("/proxies") {
+            return false;
+        }
+        let id = &parties.owner.intent.0;
+        if method != "GET" && method != "DELETE" {
+            self.body = Some(json!({ "a": format!("{{{{ token_intent: {id} }}}}") }));
+        }
+        self.expected = Expected::Status(StatusCode::BAD_REQUEST);
+        true
+    }
+
     pub(super) fn build_intents(&mut self, parties: Parties<'_>) -> bool {
         match self.method_and_path() {
             ("POST", "/token-intents") => {
