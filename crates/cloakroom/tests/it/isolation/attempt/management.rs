@@ -171,11 +171,14 @@ impl Attempt {
         true
     }
 
-    pub(super) fn build_proxies(&mut self, parties: Parties<'_>) -> bool {
-        let Parties { caller, owner } = parties;
+    pub(super) fn build_proxies(&mut self, chance: &mut SeededRng, parties: Parties<'_>) -> bool {
+        let owner = parties.owner;
         let body = || Some(json!({"name": "P", "destination_url": "https://api.example.com"}));
         match self.method_and_path() {
-            ("GET", "/proxies") => self.expected = Expected::Only(caller.proxy.clone()),
+            ("GET", "/proxies") => match chance.one_in(2) {
+                true => self.query("", Expected::Own(None)),
+                false => self.query(&format!("?id={}", owner.proxy), Expected::Empty),
+            },
             ("POST", "/proxies") => {
                 self.body = body();
                 self.expected = Expected::Fresh;
