@@ -23,7 +23,7 @@ use crate::request::{BoxError, Progress, RequestBody, prepare};
 use crate::resolve::{Names, Resolver};
 use crate::response::{self, BodyLimits};
 use crate::tls::TlsProfiles;
-use crate::{Denied, DestinationUrl, Error, HostList, ResponseBody, SendError};
+use crate::{Denied, DestinationUrl, Error, HostList, NotSent, ResponseBody, SendError};
 
 /// Interval in which idle connections are closed and gauges are updated.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -237,8 +237,9 @@ impl Shared {
             };
             match error.take_message() {
                 Some(unsent) if is_reused => request = unsent,
-                _ if progress.has_failed() => return Err(SendError::RequestBody),
-                _ => return Err(SendError::from_http(error.error())),
+                Some(_) => return Err(NotSent::Connect.into()),
+                None if progress.has_failed() => return Err(SendError::RequestBody),
+                None => return Err(SendError::from_http(error.error())),
             }
         }
     }
