@@ -77,6 +77,14 @@ impl Default for Timeouts {
     }
 }
 
+/// Where one request goes, how it is counted, and its time limits.
+#[derive(Clone, Copy)]
+struct Route<'a> {
+    destination: Destination<'a>,
+    key: &'a DestinationKey,
+    timeouts: &'a Timeouts,
+}
+
 impl Egress {
     /// Loads certificates and prepares limits. Opens no connection.
     ///
@@ -191,7 +199,12 @@ impl Shared {
         let deadline = tokio::time::Instant::now() + timeouts.total;
         let (request, progress) = prepare(request, url);
 
-        let exchange = self.exchange(destination, &key, request, &progress, timeouts);
+        let route = Route {
+            destination,
+            key: &key,
+            timeouts,
+        };
+        let exchange = self.exchange(route, request, &progress);
         let (response, connection) = timeout_at(deadline, exchange)
             .await
             .unwrap_or(Err(SendError::Timeout))?;
@@ -216,20 +229,18 @@ impl Shared {
     /// Sends the request on a pooled connection, or on a new one if there is none.
     async fn exchange(
         &self,
-        destination: Destination<'_>,
-        key: &DestinationKey,
+        route: Route<'_>,
         mut request: Request<RequestBody>,
         progress: &Progress,
-        timeouts: &Timeouts,
     ) -> Result<(Response<Incoming>, Connection), SendError> {
         loop {
-            let (mut connection, is_reused) = match self.pool.take(key).await {
+            let (mut connection, is_reused) = match self.pool.take(route.key).await {
                 Some(connection) => (connection, true),
-                None => (self.connect(destination, key, timeouts).await?, false),
+                None => (self.connect(route).await?, false),
             };
             let sent = tokio::select! {
                 sent = connection.send(request) => sent,
-                () = progress.stall(timeouts.head) => return Err(SendError::Timeout),
+                () = progress.stall(route.timeouts.head) => return Err(SendError::Timeout),
             };
             let mut error = match sent {
                 Ok(response) => return Ok((response, connection)),
@@ -244,12 +255,12 @@ impl Shared {
         }
     }
 
-    async fn connect(
-        &self,
-        destination: Destination<'_>,
-        key: &DestinationKey,
-        timeouts: &Timeouts,
-    ) -> Result<Connection, SendError> {
+    async fn connect(&self, route: Route<'_>) -> Result<Connection, SendError> {
+        let Route {
+            destination,
+            key,
+            timeouts,
+        } = route;
         let admission = self.breakers.admit(key, Instant::now());
         admission.map_err(|_| SendError::CircuitOpen)?;
         let (url, tenant) = (destination.url, destination.tenant);
