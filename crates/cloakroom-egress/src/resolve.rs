@@ -32,8 +32,12 @@ pub(crate) struct Resolver {
 pub(crate) enum Names {
     System(StaticAddresses),
     #[cfg(test)]
-    Scripted(Box<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>),
+    Scripted(Script),
 }
+
+/// Answers of a test.
+#[cfg(test)]
+pub(crate) type Script = Box<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>;
 
 impl Resolver {
     /// `lookup_timeout` limits the wait for a free lookup.

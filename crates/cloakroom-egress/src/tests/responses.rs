@@ -210,10 +210,10 @@ async fn a_body_that_stops_times_out() {
 async fn a_body_that_never_ends_times_out() {
     let authority = Authority::new();
     let mut parts = vec![(b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), Duration::ZERO)];
-    parts.extend(vec![(b"12345".to_vec(), Duration::from_millis(20)); 3_000]);
+    parts.extend(vec![(b"12345".to_vec(), Duration::from_millis(20)); 1_000]);
     let server = start(&authority, parts).await;
     let mut client = Client::new(&authority, &server);
-    client.timeouts.total = Duration::from_millis(500);
+    client.timeouts.total = Duration::from_millis(2_000);
 
     let started = Instant::now();
     let response = client.get().await.unwrap();
@@ -227,5 +227,28 @@ async fn a_body_that_never_ends_times_out() {
     };
 
     assert_eq!(error, BodyError::Timeout);
-    assert!(started.elapsed() < Duration::from_secs(3));
+    assert!(started.elapsed() < Duration::from_secs(6));
+}
+
+/// The limit also applies if the destination is fast and the client is slow.
+#[tokio::test]
+async fn a_slow_reader_does_not_extend_the_time_limit() {
+    let authority = Authority::new();
+    let mut parts = vec![(b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), Duration::ZERO)];
+    parts.extend(vec![(vec![b'a'; 65_536], Duration::ZERO); 1_000]);
+    let server = start(&authority, parts).await;
+    let mut client = Client::new(&authority, &server);
+    client.timeouts.total = Duration::from_millis(2_000);
+
+    let mut body = client.get().await.unwrap().into_body();
+    let mut failure = None;
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        failure = body.frame().await.unwrap().err();
+        if failure.is_some() {
+            break;
+        }
+    }
+
+    assert_eq!(failure, Some(BodyError::Timeout));
 }

@@ -37,8 +37,7 @@ pub(super) async fn receive(body: Body, limits: Limits) -> Result<ReceivedBody, 
     let announced = body.size_hint().exact();
     let limit = limits.max_bytes;
     if announced.is_some_and(|length| length > limit as u64) {
-        let was_sent = false;
-        return Err(Error::BodyTooLarge { limit, was_sent });
+        return Err(Error::BodyTooLarge(limit));
     }
     if announced.is_some_and(|length| length > limits.complete_bytes as u64) {
         let start = Bytes::new();
@@ -162,10 +161,7 @@ impl BodyFault {
                 limit: limits.complete_bytes,
                 was_sent,
             },
-            Self::TooLarge => Error::BodyTooLarge {
-                limit: limits.max_bytes,
-                was_sent,
-            },
+            Self::TooLarge => Error::BodyTooLarge(limits.max_bytes),
             Self::Incomplete => Error::IncompleteBody { was_sent },
         }
     }

@@ -32,10 +32,7 @@ pub(super) enum Error {
         limit: usize,
         was_sent: bool,
     },
-    BodyTooLarge {
-        limit: usize,
-        was_sent: bool,
-    },
+    BodyTooLarge(usize),
     /// The caller stopped sending the body.
     IncompleteBody {
         was_sent: bool,
@@ -143,7 +140,7 @@ impl From<Error> for ApiError {
                 .into(),
             )
             .with_code("expression_in_large_body"),
-            Error::BodyTooLarge { limit, .. } => Self::body_too_large(limit),
+            Error::BodyTooLarge(limit) => Self::body_too_large(limit),
             Error::IncompleteBody { was_sent } => {
                 invalid(format!("The body was not received completely. {}", sent(was_sent)).into())
                     .with_code("incomplete_body")

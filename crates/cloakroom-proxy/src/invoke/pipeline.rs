@@ -60,8 +60,7 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
             Some(exchange)
         }
         (_, None) if target.transforms_request() || target.transforms_response() => {
-            let (limit, was_sent) = (limits(server).complete_bytes, false);
-            return Err(Error::BodyTooLarge { limit, was_sent });
+            return Err(Error::BodyTooLarge(limits(server).complete_bytes));
         }
         _ => None,
     };
@@ -165,10 +164,15 @@ async fn record(
     url: &DestinationUrl,
 ) -> Result<(), Error> {
     let mut entries = std::mem::take(&mut outgoing.entries);
-    let entry = |operation, kind, id: String| match &call.caller {
-        Some(caller) => Entry::new(caller, operation, kind, id),
-        None => Entry::by_system(target.tenant.number, operation, kind, id),
+    // Invocations without a key are recorded as those of the proxy.
+    let anonymous = target.definition.as_ref().map(|definition| {
+        let origin = call.client.map(|client| client.0);
+        Caller::new(definition.anonymous.clone(), call.trace_id.clone(), origin)
+    });
+    let Some(caller) = call.caller.as_deref().or(anonymous.as_ref()) else {
+        return Err(ApiError::unauthorized().into());
     };
+    let entry = |operation, kind, id: String| Entry::new(caller, operation, kind, id);
     let host = url.host().to_owned();
     entries.push(entry(Operation::Use, EntityKind::Destination, host));
     if let Some(definition) = &target.definition {

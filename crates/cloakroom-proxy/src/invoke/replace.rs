@@ -52,7 +52,7 @@ pub(super) async fn replace(
         outgoing.has_sensitive_head = true;
     }
 
-    if !template.headers.references().is_empty() {
+    if !template.header_references().is_empty() {
         let proxy = proxy_value(target, call, &outgoing.body);
         let headers = template.render_headers(|document| fill(document, &values, &proxy))?;
         for (name, rendered) in headers {

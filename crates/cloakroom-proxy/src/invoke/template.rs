@@ -9,7 +9,7 @@ use cloakroom_expressions::{
 };
 use cloakroom_platform::api::{FieldError, read_json};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::content::ContentKind;
 use super::error::Error;
@@ -22,11 +22,11 @@ const EXPRESSIONS_MAX: usize = 200;
 /// The expressions of a request.
 pub(super) struct RequestTemplate {
     body: BodyTemplate,
+    body_document: Document,
     query: Option<Pairs>,
-    /// Of body and query.
-    content: Document,
-    /// Of headers, which are evaluated last: they may contain a signature of the body.
-    pub(super) headers: Document,
+    query_document: Document,
+    /// Evaluated last: headers may contain a signature of the body.
+    headers: Document,
 }
 
 impl RequestTemplate {
@@ -37,21 +37,18 @@ impl RequestTemplate {
         body: Option<&Bytes>,
     ) -> Result<Self, Error> {
         let kind = ContentKind::of(sent);
-        let body = body
-            .map(|body| BodyTemplate::parse(kind, body))
-            .transpose()?;
-        let body = body.unwrap_or(BodyTemplate::Verbatim);
+        let (body, body_value) = match body {
+            Some(body) => BodyTemplate::parse(kind, body)?,
+            None => (BodyTemplate::Verbatim, Value::Null),
+        };
         let query = query.and_then(Pairs::parse);
-        let content = json!({
-            "body": body.document(),
-            "query": query.as_ref().map(Pairs::document),
-        });
-        let headers = json!({ "headers": headers::document(sent) });
+        let query_value = query.as_ref().map(Pairs::document).unwrap_or_default();
         let template = Self {
             body,
+            body_document: document("body", body_value)?,
             query,
-            content: Document::parse(Context::Proxy, &content).map_err(invalid)?,
-            headers: Document::parse(Context::Proxy, &headers).map_err(invalid)?,
+            query_document: document("query", query_value)?,
+            headers: document("headers", headers::document(sent))?,
         };
         match template.references().count() {
             0..=EXPRESSIONS_MAX => Ok(template),
@@ -61,28 +58,33 @@ impl RequestTemplate {
 
     /// The references of all expressions, with duplicates.
     pub(super) fn references(&self) -> impl Iterator<Item = &Reference> {
-        let headers = self.headers.references();
-        self.content.references().iter().chain(headers)
+        self.content_references().chain(self.header_references())
     }
 
     /// The references of body and query.
-    pub(super) fn content_references(&self) -> &[Reference] {
-        self.content.references()
+    pub(super) fn content_references(&self) -> impl Iterator<Item = &Reference> {
+        let query = self.query_document.references();
+        self.body_document.references().iter().chain(query)
+    }
+
+    pub(super) fn header_references(&self) -> &[Reference] {
+        self.headers.references()
     }
 
     /// The body and the query with values in the places of their expressions; `None` for one without expressions.
     pub(super) fn render_content(
         &self,
-        fill: impl FnOnce(&Document) -> Result<Value, Error>,
+        fill: impl Fn(&Document) -> Result<Value, Error>,
     ) -> Result<RenderedContent, Error> {
-        let mut filled = fill(&self.content)?;
-        Ok(RenderedContent {
-            query: self
-                .query
-                .as_ref()
-                .map(|query| query.render(&filled["query"])),
-            body: self.body.render(filled["body"].take())?,
-        })
+        let body = match self.body_document.references() {
+            [] => None,
+            _ => Some(self.body.render(&fill(&self.body_document)?["body"])?),
+        };
+        let query = match &self.query {
+            None => None,
+            Some(query) => Some(query.render(&fill(&self.query_document)?["query"])),
+        };
+        Ok(RenderedContent { body, query })
     }
 
     /// The headers with values in the places of their expressions.
@@ -95,97 +97,98 @@ impl RequestTemplate {
     }
 }
 
+/// A document with one member, so that the paths of its errors start with the name of the part.
+fn document(part: &str, value: Value) -> Result<Document, Error> {
+    let mut members = Map::new();
+    members.insert(part.to_owned(), value);
+    Document::parse(Context::Proxy, &Value::Object(members)).map_err(invalid)
+}
+
 pub(super) struct RenderedContent {
     pub(super) body: Option<Vec<u8>>,
     pub(super) query: Option<String>,
 }
 
+/// How a body is rendered from its document.
 enum BodyTemplate {
     /// Without expressions; sent as it is.
     Verbatim,
-    Json(Value),
+    Json,
     Form(Pairs),
     Text(Vec<BodyPiece>, ContentKind),
 }
 
 enum BodyPiece {
     Literal(Vec<u8>),
-    Expression { text: String, is_in_cdata: bool },
+    /// Whether its place is inside of a CDATA section.
+    Expression {
+        is_in_cdata: bool,
+    },
 }
 
 impl BodyTemplate {
-    fn parse(kind: ContentKind, body: &Bytes) -> Result<Self, Error> {
+    /// The template of a body, and the document with its expressions.
+    fn parse(kind: ContentKind, body: &Bytes) -> Result<(Self, Value), Error> {
         if kind == ContentKind::Form {
             let text = std::str::from_utf8(body).ok();
-            let pairs = text.and_then(Pairs::parse);
-            return Ok(pairs.map_or(Self::Verbatim, Self::Form));
+            return Ok(match text.and_then(Pairs::parse) {
+                Some(pairs) => {
+                    let document = pairs.document();
+                    (Self::Form(pairs), document)
+                }
+                None => (Self::Verbatim, Value::Null),
+            });
         }
-        let is_json = match kind {
-            ContentKind::Binary => return Ok(Self::Verbatim),
-            _ if !contains_braces(body) => return Ok(Self::Verbatim),
-            ContentKind::Json => true,
-            ContentKind::Undeclared => read_json::<Value>(body).is_ok(),
-            _ => false,
-        };
-        match is_json {
-            true => Ok(Self::Json(read_json(body).map_err(Error::invalid)?)),
-            false => Ok(Self::Text(text_template(kind, body), kind)),
+        if kind == ContentKind::Binary || !contains_braces(body) {
+            return Ok((Self::Verbatim, Value::Null));
         }
-    }
-
-    /// A JSON document with the expressions.
-    fn document(&self) -> Value {
-        match self {
-            Self::Verbatim => Value::Null,
-            Self::Json(value) => value.clone(),
-            Self::Form(pairs) => pairs.document(),
-            Self::Text(pieces, _) => {
-                let expressions = pieces.iter().filter_map(|piece| match piece {
-                    BodyPiece::Literal(_) => None,
-                    BodyPiece::Expression { text, .. } => Some(format!("{{{{{text}}}}}").into()),
-                });
-                Value::Array(expressions.collect())
-            }
+        match kind {
+            ContentKind::Json => Ok((Self::Json, read_json(body).map_err(Error::invalid)?)),
+            ContentKind::Undeclared => match read_json(body) {
+                Ok(value) => Ok((Self::Json, value)),
+                Err(_) => Ok(text_template(kind, body)),
+            },
+            kind => Ok(text_template(kind, body)),
         }
     }
 
-    fn render(&self, filled: Value) -> Result<Option<Vec<u8>>, Error> {
+    fn render(&self, filled: &Value) -> Result<Vec<u8>, Error> {
         match self {
-            Self::Verbatim => Ok(None),
-            Self::Json(_) => {
-                let text = serde_json::to_vec(&filled);
-                text.map(Some)
-                    .map_err(|_| Error::invalid_at("body", "must be JSON"))
+            Self::Verbatim => Ok(Vec::new()),
+            Self::Json => {
+                let text = serde_json::to_vec(filled);
+                text.map_err(|_| Error::invalid_at("body", "must be JSON"))
             }
-            Self::Form(pairs) => Ok(Some(pairs.render(&filled).into_bytes())),
-            Self::Text(pieces, kind) => render_text(pieces, *kind, &filled).map(Some),
+            Self::Form(pairs) => Ok(pairs.render(filled).into_bytes()),
+            Self::Text(pieces, kind) => render_text(pieces, *kind, filled),
         }
     }
 }
 
 /// Splits text into literals and expressions. Bytes that are not UTF-8 are literals.
-fn text_template(kind: ContentKind, body: &[u8]) -> Vec<BodyPiece> {
-    let mut pieces = Vec::new();
+fn text_template(kind: ContentKind, body: &[u8]) -> (BodyTemplate, Value) {
+    let (mut pieces, mut expressions) = (Vec::new(), Vec::new());
     let mut is_in_cdata = false;
     for chunk in body.utf8_chunks() {
         for piece in text_pieces(chunk.valid()) {
-            pieces.push(match piece {
+            match piece {
                 TextPiece::Text(text) => {
                     is_in_cdata = kind == ContentKind::Xml && xml::is_in_cdata(is_in_cdata, text);
-                    BodyPiece::Literal(text.as_bytes().to_vec())
+                    pieces.push(BodyPiece::Literal(text.as_bytes().to_vec()));
                 }
-                TextPiece::Expression(text) => BodyPiece::Expression {
-                    text: match kind == ContentKind::Xml && !is_in_cdata {
+                TextPiece::Expression(text) => {
+                    let text = match kind == ContentKind::Xml && !is_in_cdata {
                         true => xml::unescape(text),
                         false => text.to_owned(),
-                    },
-                    is_in_cdata,
-                },
-            });
+                    };
+                    expressions.push(format!("{{{{{text}}}}}").into());
+                    pieces.push(BodyPiece::Expression { is_in_cdata });
+                }
+            }
         }
         pieces.push(BodyPiece::Literal(chunk.invalid().to_vec()));
     }
-    pieces
+    (BodyTemplate::Text(pieces, kind), Value::Array(expressions))
 }
 
 fn render_text(pieces: &[BodyPiece], kind: ContentKind, filled: &Value) -> Result<Vec<u8>, Error> {
@@ -194,7 +197,7 @@ fn render_text(pieces: &[BodyPiece], kind: ContentKind, filled: &Value) -> Resul
     for piece in pieces {
         match piece {
             BodyPiece::Literal(bytes) => body.extend_from_slice(bytes),
-            BodyPiece::Expression { is_in_cdata, .. } => {
+            BodyPiece::Expression { is_in_cdata } => {
                 let value = filled.next().map(value_text).unwrap_or_default();
                 let inserted = match (kind, is_in_cdata) {
                     (ContentKind::Xml, false) => xml::escape(&value),
@@ -252,6 +255,7 @@ pub(super) fn grouped(pairs: impl Iterator<Item = (String, Value)>) -> Value {
 #[cfg(test)]
 mod tests {
     use http::header::CONTENT_TYPE;
+    use serde_json::json;
 
     use super::*;
 

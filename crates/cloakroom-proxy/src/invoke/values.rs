@@ -37,7 +37,7 @@ pub(super) async fn load(
     template: &RequestTemplate,
 ) -> Result<Values, Error> {
     let is_proxy = |it: &Reference| it.kind == ReferenceKind::Proxy;
-    if template.content_references().iter().any(is_proxy) {
+    if template.content_references().any(is_proxy) {
         let rule = "must not contain `proxy`, which is available in headers only";
         return Err(Error::invalid_at("body", rule));
     }

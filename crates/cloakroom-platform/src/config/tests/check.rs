@@ -11,7 +11,7 @@ fn a_valid_configuration_has_no_findings() {
 
 #[test]
 fn contradictory_settings_are_errors() {
-    let cases: [(Change, &str); 23] = [
+    let cases: [(Change, &str); 21] = [
         (
             |c| c.http.tls_cert_file = Some("c".into()),
             "http.tls_key_file",
@@ -75,6 +75,13 @@ fn contradictory_settings_are_errors() {
             |c| c.telemetry.sample_ratio = f64::NAN,
             "telemetry.sample_ratio",
         ),
+    ];
+    assert_found(Severity::Error, &cases);
+}
+
+#[test]
+fn contradictory_egress_settings_are_errors() {
+    let cases: [(Change, &str); 2] = [
         (
             |c| c.egress.connect_proxy = Some(Secret::new("https://x:1")),
             "egress.connect_proxy",

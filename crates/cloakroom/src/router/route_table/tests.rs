@@ -107,3 +107,40 @@ fn the_prefix_is_required_and_removed() {
         assert_eq!(matched(outside).0, "", "{outside}");
     }
 }
+
+#[test]
+fn everything_below_proxy_is_kept_verbatim() {
+    let methods = [HttpMethod::Get, HttpMethod::Post];
+    let proxied = document(&[("/proxy", &methods), ("/proxy/{suffix}", &methods)]);
+    let table = RouteTable::new("/v1", &[(Authentication::Proxy, proxied)]).unwrap();
+    for (uri, route, suffix, query) in [
+        ("/v1/proxy", "/proxy", "", None),
+        ("/v1/proxy?a=b", "/proxy", "", Some("a=b")),
+        ("/v1/proxy/", "/proxy/{suffix}", "/", None),
+        ("/v1/proxy//a/", "/proxy/{suffix}", "//a/", None),
+        (
+            "/v1/proxy/a%2Fb/../c?d=%20",
+            "/proxy/{suffix}",
+            "/a%2Fb/../c",
+            Some("d=%20"),
+        ),
+    ] {
+        let mut request = Request::new(());
+        *request.uri_mut() = uri.parse().unwrap();
+        let matched = table.find(&mut request);
+        assert_eq!(matched.route().map(|it| &*it.0), Some(route), "{uri}");
+        let is_proxy = matches!(matched, RouteMatch::Handler(_, Authentication::Proxy));
+        assert!(is_proxy, "{uri}: {matched:?}");
+        let path = request.extensions().get::<InvocationPath>().unwrap();
+        assert_eq!(
+            (&*path.suffix, path.query.as_deref()),
+            (suffix, query),
+            "{uri}"
+        );
+    }
+    for uri in ["/proxy", "/v1//proxy", "/v1/proxy%2Fa", "/v1/proxyx"] {
+        assert_eq!(found(&table, Method::GET, uri).0, "", "{uri}");
+    }
+    let (route, allowed, _) = found(&table, Method::PUT, "/v1/proxy/a");
+    assert_eq!((&*route, &*allowed), ("/proxy/{suffix}", "GET,HEAD,POST"));
+}

@@ -108,6 +108,7 @@ async fn statements_filter_by_tenant() {
         "keys::list_signing_keys",
         "webhooks::any",
         "webhooks::list_failing",
+        "proxies::find_by_key",
     ];
     for statement in cloakroom::statements() {
         let names_tenant = statement.text.contains("tenant_id = $1")
