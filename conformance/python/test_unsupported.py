@@ -11,7 +11,7 @@ from basis_theory.core.api_error import ApiError
 from methods import methods, note, unsupported
 from vault import BASE_URL, NO_SUCH_PATH, PRIVATE_KEY, problem
 
-GONE_OR_NEVER_THERE = (404, 410)
+NOT_SUPPORTED = (404, 410, 501)
 
 ALL = methods(BasisTheory(api_key=PRIVATE_KEY, base_url=BASE_URL))
 REFUSED = [
@@ -47,7 +47,7 @@ def test_is_refused(vault, method, member):
         exec(example(member), {"client": vault})
 
     error = caught.value
-    assert error.status_code in GONE_OR_NEVER_THERE, error
+    assert error.status_code in NOT_SUPPORTED, error
     assert problem(error, "status") == error.status_code
     assert isinstance(problem(error, "title"), str)
     assert (problem(error, "detail") == NO_SUCH_PATH) == (error.status_code == 404)

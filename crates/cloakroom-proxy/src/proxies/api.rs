@@ -149,7 +149,7 @@ async fn replace_proxy(
 
 /// Update a proxy.
 ///
-/// Requires the same permissions as replacing it. The body is a JSON merge patch (RFC 7386).
+/// Requires `proxy:update`, and `application:grant` as a replacement does. The body is a JSON merge patch (RFC 7386).
 #[utoipa::path(
     patch, path = "/proxies/{id}", tag = "Proxies",
     params(("id" = Uuid, Path, description = "The proxy's id.")),

@@ -96,13 +96,17 @@ fn list_of_objects<'de, D: Deserializer<'de>>(
     Ok(list.map(|list| list.into_iter().map(|Object(body)| body).collect()))
 }
 
-/// A request for the current state of a proxy, which a merge patch is applied to.
-impl From<&Proxy> for NewProxy {
-    fn from(proxy: &Proxy) -> Self {
+impl NewProxy {
+    /// The request for the current state of a proxy, which a merge patch is applied to.
+    pub(super) fn of(proxy: &Proxy, is_masked: bool) -> Self {
         let sealed = &proxy.sealed;
+        let shown = |value: &String| match is_masked {
+            true => MASKED.into(),
+            false => value.clone().into(),
+        };
         let configuration = sealed.configuration.iter();
         let configuration: BTreeMap<String, Value> = configuration
-            .map(|(name, value)| (name.clone(), value.clone().into()))
+            .map(|(name, value)| (name.clone(), shown(value)))
             .collect();
         Self {
             name: Some(proxy.name.clone()),

@@ -58,6 +58,9 @@ pub async fn create(
             proxy.created_at = created_at;
             proxy
         });
-    let entry = |proxy: &Proxy| Entry::new(caller, Operation::Create, EntityKind::Proxy, proxy.id);
+    let entry = |proxy: &Proxy| {
+        let entry = Entry::new(caller, Operation::Create, EntityKind::Proxy, proxy.id);
+        entry.with_outcome(proxy.disclosure(caller))
+    };
     commit(server, transaction, created, entry, template).await
 }

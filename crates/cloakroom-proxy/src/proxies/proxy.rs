@@ -230,7 +230,7 @@ fn configuration(
             }
             _ => reject(format!(
                 "must have strings of at most {CONFIGURATION_VALUE_BYTES_MAX} bytes as values, and masked ones only \
-                 for names that are stored"
+                 for names that are stored and for the same destination host"
             )),
         }
     }

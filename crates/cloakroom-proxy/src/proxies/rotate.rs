@@ -22,5 +22,6 @@ pub async fn rotate_key(
         application::require_replaceable(server, caller, application).await?;
     }
     proxy.sealed.key = new_key();
-    update::write(server, caller, proxy, template).await
+    let outcome = proxy.disclosure(caller);
+    update::write(server, caller, proxy, outcome, template).await
 }

@@ -1,7 +1,9 @@
 //! Changes proxies: replaces them, or applies a merge patch.
 
+use std::collections::BTreeMap;
+
 use cloakroom_core::access::{AuthenticatedRow as _, Permission};
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::audit::{self, EntityKind, Entry, Operation, Outcome};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::keys;
@@ -24,7 +26,9 @@ pub async fn replace(
 ) -> Result<Proxy, Error> {
     caller.require_plain(Permission::ProxyUpdate)?;
     let stored = find_by_id(server, caller.tenant, uuid(id)?).await?;
-    change(server, caller, stored, new, template).await
+    let changed = change(server, caller, stored, new).await?;
+    let outcome = changed.disclosure(caller);
+    write(server, caller, changed, outcome, template).await
 }
 
 /// Applies a JSON merge patch (RFC 7386) to the proxy as a replacement would send it.
@@ -37,13 +41,15 @@ pub async fn patch(
 ) -> Result<Proxy, Error> {
     caller.require_plain(Permission::ProxyUpdate)?;
     let stored = find_by_id(server, caller.tenant, uuid(id)?).await?;
-    let current = serde_json::to_value(NewProxy::from(&stored));
+    let is_masked = caller.settings.mask_proxy_configuration;
+    let current = serde_json::to_value(NewProxy::of(&stored, is_masked));
     let mut merged = current.map_err(|_| keys::Error::Integrity)?;
     remove_replaced_forms(&mut merged, &patch);
     merge_patch(&mut merged, Value::Object(patch));
     let text = Sensitive::new(merged.to_string());
     let new = parse_json(text.expose()).map_err(|error| Error::Invalid(vec![error]))?;
-    change(server, caller, stored, new, template).await
+    let changed = change(server, caller, stored, new).await?;
+    write(server, caller, changed, Outcome::Done, template).await
 }
 
 /// A patch with one form of the transforms replaces those that were sent in the other form.
@@ -62,15 +68,24 @@ fn remove_replaced_forms(target: &mut Value, patch: &Map<String, Value>) {
     }
 }
 
+/// The proxy with a valid change, not yet written.
 async fn change(
     server: &ProxyServer,
     caller: &Caller,
     stored: Proxy,
     new: NewProxy,
-    template: &ResponseTemplate<'_, Proxy>,
 ) -> Result<Proxy, Error> {
+    // A value that the caller may not see must not follow the proxy to another host, where the caller could see it.
+    let keeps_origin = destination::have_same_origin(
+        &stored.destination_url,
+        new.destination_url.as_deref().unwrap_or_default(),
+    );
+    let kept = match keeps_origin {
+        true => stored.sealed.configuration.clone(),
+        false => BTreeMap::new(),
+    };
     let is_masked = caller.settings.mask_proxy_configuration;
-    let new = new.validate(is_masked.then_some(&stored.sealed.configuration))?;
+    let new = new.validate(is_masked.then_some(&kept))?;
     destination::require_allowed(server, caller, &new.destination_url)?;
     // Both the current and the new application are checked: changing a more privileged proxy is an escalation too.
     if let Some(current) = stored.application {
@@ -79,7 +94,7 @@ async fn change(
     if let Some(application) = new.application {
         application::require_usable(server, caller, application).await?;
     }
-    let changed = Proxy {
+    Ok(Proxy {
         name: new.name,
         destination_url: new.destination_url,
         application: new.application,
@@ -92,15 +107,16 @@ async fn change(
             disable_detokenization: new.disable_detokenization,
         },
         ..stored
-    };
-    write(server, caller, changed, template).await
+    })
 }
 
-/// Writes the next version of a proxy, unless it was changed meanwhile.
+/// Writes the next version of a proxy, unless it was changed meanwhile. `outcome` is how the response shows its
+/// configuration values.
 pub(super) async fn write(
     server: &ProxyServer,
     caller: &Caller,
     mut proxy: Proxy,
+    outcome: Outcome,
     template: &ResponseTemplate<'_, Proxy>,
 ) -> Result<Proxy, Error> {
     proxy.row_version += 1;
@@ -118,7 +134,7 @@ pub(super) async fn write(
         });
     let entry = |proxy: &Proxy| {
         let entry = Entry::new(caller, Operation::Update, EntityKind::Proxy, proxy.id);
-        entry.with_outcome(proxy.disclosure(caller))
+        entry.with_outcome(outcome)
     };
     commit(server, transaction, written, entry, template).await
 }

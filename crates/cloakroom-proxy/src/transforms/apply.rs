@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use cloakroom_core::caller::Caller;
 use cloakroom_crypto::Sensitive;
+use cloakroom_platform::api::read_json;
+use cloakroom_platform::card_numbers::card_numbers_in;
 use cloakroom_tokens::tokens::TokenVault;
 use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, IF_RANGE, LAST_MODIFIED, RANGE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde_json::Value;
 
 use super::append::insert;
 use super::mask::Mask;
@@ -211,14 +214,26 @@ fn check_replaced(
     tokenized: &[Sensitive<String>],
     response: &BufferedResponse,
 ) -> Result<(), Reason> {
-    let contains = |bytes: &[u8]| {
-        let text = String::from_utf8_lossy(bytes);
-        tokenized
-            .iter()
-            .any(|number| text.contains(number.expose().as_str()))
+    let is_tokenized = |digits: &str| tokenized.iter().any(|number| number.expose() == digits);
+    let contains = |text: &str| {
+        let mut numbers = tokenized.iter();
+        numbers.any(|number| text.contains(number.expose().as_str()))
+            // With separators between the digits.
+            || card_numbers_in(text).iter().any(|number| is_tokenized(number.expose()))
     };
-    let mut values = response.headers.values();
-    match contains(response.body.expose()) || values.any(|value| contains(value.as_bytes())) {
+    if tokenized.is_empty() {
+        return Ok(());
+    }
+    let body = response.body.expose();
+    // Serialized again, JSON has no escaped digits.
+    let json = read_json::<Value>(body).map(|body| Sensitive::new(body.to_string()));
+    let is_contained = contains(&String::from_utf8_lossy(body))
+        || json.is_ok_and(|json| contains(json.expose()))
+        || response
+            .headers
+            .values()
+            .any(|value| contains(&String::from_utf8_lossy(value.as_bytes())));
+    match is_contained {
         true => Err(Reason::NotReplaced),
         false => Ok(()),
     }

@@ -31,6 +31,7 @@ mod isolation;
 mod keys;
 mod logs;
 mod members;
+mod proxies;
 mod proxy;
 mod queries;
 mod rate_limits;

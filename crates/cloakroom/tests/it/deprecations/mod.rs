@@ -45,6 +45,8 @@ impl Fixture {
             Permission::ApplicationCreate,
             Permission::ApplicationUpdate,
             Permission::ApplicationRead,
+            Permission::ProxyCreate,
+            Permission::ProxyUpdate,
         ]);
         let kind = ApplicationKind::Management;
         let holder = self.vault.holder(&self.tenant, kind, granted).await;

@@ -21,7 +21,7 @@ async fn reactor_callback_urls_are_rejected() {
         let path = path.replace("{id}", "c06d0789-0a38-40be-b7cc-c28a718f76f1");
         let plain = json!({"args": {"a": 1}, "callback_url": null});
         let unused = fixture.client.post(&path, plain).await;
-        assert_eq!(unused.status, StatusCode::NOT_FOUND);
+        assert_eq!(unused.status, StatusCode::NOT_IMPLEMENTED);
         assert_eq!(unused.header("deprecation"), "");
 
         let body = json!({"args": {}, "callback_url": "https://shop.example/done"});
@@ -131,7 +131,7 @@ async fn reactor_formulas_are_gone() {
     }
     let code = json!({"name": "n", "code": "module.exports = () => 1", "formula": null});
     let unsupported = fixture.client.post("/reactors", code).await;
-    assert_eq!(unsupported.status, StatusCode::NOT_FOUND);
+    assert_eq!(unsupported.status, StatusCode::NOT_IMPLEMENTED);
     let expected = BTreeMap::from([(row.row().name.to_owned(), calls)]);
     assert_eq!(fixture.usage().await, expected);
 }
@@ -140,11 +140,12 @@ async fn reactor_formulas_are_gone() {
 #[tokio::test]
 async fn reactors_of_proxies_are_rejected() {
     let fixture = Fixture::start().await;
-    let client = &fixture.client;
+    let client = &fixture.manager().await;
     let one = "/proxies/c06d0789-0a38-40be-b7cc-c28a718f76f1";
-    let nulls = json!({"name": "n", "request_reactor_id": null, "response_reactor_id": null});
+    let nulls = json!({"name": "n", "destination_url": "https://shop.example", "request_reactor_id": null,
+        "response_reactor_id": null});
     let unused = client.post("/proxies", nulls).await;
-    assert_eq!(unused.status, StatusCode::NOT_FOUND);
+    assert_eq!(unused.status, StatusCode::CREATED);
     assert_eq!(unused.header("deprecation"), "");
 
     let row = DeprecatedFeature::ProxyReactors;

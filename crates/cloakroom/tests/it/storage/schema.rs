@@ -97,6 +97,7 @@ async fn statements_filter_by_tenant() {
         "tokens::sweep",
         "tokens::sweep_reserved_ids",
         "security_codes::sweep",
+        "proxies::find_by_key",
     ];
     for statement in cloakroom::statements() {
         let names_tenant = statement.text.contains("tenant_id = $1")

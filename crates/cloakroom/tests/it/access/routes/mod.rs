@@ -13,5 +13,7 @@ const CONCURRENCY: usize = 8;
 const UNKNOWN_ID: &str = "c06d0789-0a38-40be-b7cc-c28a718f76f1";
 
 fn fill_path(path: &str, id: &str, key_id: &str) -> String {
-    path.replace("{id}", id).replace("{key_id}", key_id)
+    path.replace("{id}", id)
+        .replace("{key_id}", key_id)
+        .replace("{request_id}", id)
 }

@@ -85,6 +85,7 @@ impl SinglePermissionHolder {
                     status == StatusCode::UNAUTHORIZED
                 }
                 (true, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => false,
+                (true, StatusCode::NOT_IMPLEMENTED) => route.path.starts_with("/reactors"),
                 (true, status) => !status.is_server_error(),
                 (false, status) => {
                     status == StatusCode::FORBIDDEN && response.problem()["code"] == "forbidden"
@@ -202,6 +203,11 @@ async fn create_resource(
         let manager = vault.holder(tenant, ApplicationKind::Management, creating);
         let manager = vault.client_with(Some(&manager.await.key));
         manager.post("/keys", json!({})).await.id()
+    } else if path.starts_with("/proxies") {
+        let creating = grants(&[Permission::ProxyCreate]);
+        let manager = vault.holder(tenant, ApplicationKind::Management, creating);
+        let manager = vault.client_with(Some(&manager.await.key));
+        manager.post("/proxies", new_proxy()).await.id()
     } else {
         let endpoint = match path.starts_with("/token-intents") {
             true => "/token-intents",
@@ -216,6 +222,10 @@ async fn create_resource(
         client.post(endpoint, new).await.id()
     };
     (id, String::new())
+}
+
+fn new_proxy() -> Value {
+    json!({"name": "n", "destination_url": "https://api.example.com"})
 }
 
 /// A body that the route accepts, and its media type.
@@ -235,6 +245,7 @@ fn valid_body(route: &RouteRequirement, id: &str) -> (&'static str, Value) {
                 .collect();
             json!({"name": "n", "type": "management", "permissions": held})
         }
+        (&Method::POST | &Method::PUT, "/proxies" | "/proxies/{id}") => new_proxy(),
         (&Method::POST | &Method::PUT, path) if path.starts_with("/tenants/self") => {
             json!({"name": "n", "email": "a@b", "role": "ADMIN", "member_id": id})
         }

@@ -96,9 +96,7 @@ async fn routes_for_any_key_accept_every_application_type() {
             let expected = match path {
                 "/applications/{id}/regenerate" | "/tenants/self/connections" => StatusCode::GONE,
                 path if path.starts_with("/reactor-formulas") => StatusCode::GONE,
-                path if path.starts_with("/reactors") || path.starts_with("/proxies") => {
-                    StatusCode::NOT_FOUND
-                }
+                path if path.starts_with("/reactors") => StatusCode::NOT_IMPLEMENTED,
                 _ => StatusCode::OK,
             };
             assert_eq!(response.status, expected, "{kind} {method} {path}");

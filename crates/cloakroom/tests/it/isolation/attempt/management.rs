@@ -171,6 +171,29 @@ impl Attempt {
         true
     }
 
+    pub(super) fn build_proxies(&mut self, chance: &mut SeededRng, parties: Parties<'_>) -> bool {
+        let owner = parties.owner;
+        let body = || Some(json!({"name": "P", "destination_url": "https://api.example.com"}));
+        match self.method_and_path() {
+            ("GET", "/proxies") => match chance.one_in(2) {
+                true => self.query("", Expected::Own(None)),
+                false => self.query(&format!("?id={}", owner.proxy), Expected::Empty),
+            },
+            ("POST", "/proxies") => {
+                self.body = body();
+                self.expected = Expected::Fresh;
+            }
+            ("GET" | "DELETE", "/proxies/{id}") => self.insert_foreign_id("{id}", &owner.proxy),
+            ("POST", "/proxies/{id}/rotate-key") => self.insert_foreign_id("{id}", &owner.proxy),
+            ("PUT" | "PATCH", "/proxies/{id}") => {
+                self.insert_foreign_id("{id}", &owner.proxy);
+                self.body = body();
+            }
+            _ => return false,
+        }
+        true
+    }
+
     /// Client encryption keys. Sessions are authorized separately, because a nonce can be used once.
     pub(super) fn build_keys(&mut self, parties: Parties<'_>) -> bool {
         let Parties { caller, owner } = parties;
@@ -257,9 +280,10 @@ impl Attempt {
                 self.path = self.path.replace("{id}", "any");
                 self.expected = Expected::Status(StatusCode::GONE);
             }
-            (_, path) if path.starts_with("/reactors") || path.starts_with("/proxies") => {
-                self.path = self.path.replace("{id}", "any");
-                self.expected = Expected::Status(StatusCode::NOT_FOUND);
+            (_, path) if path.starts_with("/reactors") => {
+                let path = self.path.replace("{id}", "any");
+                self.path = path.replace("{request_id}", "any");
+                self.expected = Expected::Status(StatusCode::NOT_IMPLEMENTED);
             }
             _ => return false,
         }

@@ -1,0 +1,188 @@
+//! Secrets of proxies: sealed at rest, returned to management keys only, each read in the audit log.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::Fixture;
+use crate::support::LogCapture;
+
+const SECRET: &str = "sk_live_2f1b6a9c";
+
+/// Covers 29.14.
+#[tokio::test]
+async fn keys_configuration_and_transforms_are_encrypted_at_rest_and_not_logged() {
+    let logs = LogCapture::start();
+    let fixture = Fixture::start().await;
+    let header = json!([{"type": "append_header", "options": {"value": "transform-secret {{ config: KEY }}", "location": "X-A"}}]);
+    let proxy = fixture
+        .create(json!({"configuration": {"KEY": SECRET}, "request_transforms": header}))
+        .await;
+    let invoked = fixture.invoke(&fixture.caller, &proxy, json!({})).await;
+    assert_eq!(invoked.status, StatusCode::OK, "{}", invoked.body);
+    assert_eq!(
+        fixture.destination.last().headers["x-a"],
+        format!("transform-secret {SECRET}")
+    );
+
+    let database = fixture.vault.database.connect().await;
+    let rows = database
+        .query(
+            "select proxy::text, encode(sealed, 'escape') from proxy",
+            &[],
+        )
+        .await
+        .unwrap();
+    let stored: String = rows
+        .iter()
+        .map(|row| format!("{} {}", row.get::<_, String>(0), row.get::<_, String>(1)))
+        .collect();
+
+    assert!(stored.contains("Payments"), "{stored}");
+    let key = proxy["key"].as_str().unwrap();
+    for secret in [SECRET, key, "transform-secret"] {
+        assert!(!stored.contains(secret), "{secret}");
+        assert!(!logs.text().contains(secret), "{secret}");
+        let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+        assert!(!stored.contains(&hex), "{secret}");
+    }
+}
+
+/// Covers 29.15.
+#[tokio::test]
+async fn reads_of_configuration_values_are_in_the_audit_log() {
+    let fixture = Fixture::start().await;
+    let proxy = fixture
+        .create(json!({"configuration": {"KEY": SECRET}}))
+        .await;
+    let id = proxy["id"].as_str().unwrap();
+    fixture.manager.get(&format!("/proxies/{id}")).await;
+    fixture.manager.get("/proxies").await;
+
+    let rows = fixture
+        .vault
+        .database
+        .connect()
+        .await
+        .query(
+            "select count(*) from log where entity_id = $1 and operation = 2 and outcome = 4",
+            &[&id],
+        )
+        .await
+        .unwrap();
+
+    assert_eq!(rows[0].get::<_, i64>(0), 2);
+}
+
+/// Covers 29.16.
+#[tokio::test]
+async fn masked_configuration_values_stand_for_the_stored_ones() {
+    let fixture = Fixture::start_with(&[("mask_proxy_configuration", "true")]).await;
+    let header = json!([{"type": "append_header", "options": {"value": "{{ config: KEY }}", "location": "X-Key"}}]);
+    let attributes =
+        json!({"configuration": {"KEY": SECRET, "B": "2"}, "request_transforms": header});
+    let proxy = fixture.create(attributes).await;
+    let path = format!("/proxies/{}", proxy["id"].as_str().unwrap());
+    let masked = json!({"KEY": "********", "B": "********"});
+    assert_eq!(proxy["configuration"], masked);
+    let read = fixture.manager.get(&path).await.body;
+    assert_eq!(read["configuration"], masked);
+    let listed = fixture.manager.get("/proxies").await;
+    assert_eq!(listed.items()[0]["configuration"], masked);
+
+    let mut change = fixture.new_proxy();
+    change["request_transforms"] = header;
+    change["configuration"] = json!({"KEY": "********", "B": "3"});
+    let changed = fixture.manager.put(&path, change.clone()).await;
+    assert_eq!(changed.status, StatusCode::OK, "{}", changed.body);
+    assert_eq!(changed.body["configuration"], masked);
+    fixture.invoke(&fixture.caller, &proxy, json!({})).await;
+    assert_eq!(fixture.destination.last().headers["x-key"], SECRET);
+
+    change["configuration"] = json!({"NEW": "********"});
+    let rejected = fixture.manager.put(&path, change.clone()).await;
+    assert_eq!(rejected.refused(), ["configuration"]);
+
+    // A value that is masked does not follow the proxy to another host, where it could be read.
+    let elsewhere = json!({"destination_url": "https://evil.example.com"});
+    let rejected = fixture.manager.patch(&path, elsewhere).await;
+    assert_eq!(rejected.refused(), ["configuration"]);
+    change["configuration"] = json!({"KEY": "********"});
+    change["destination_url"] = json!("https://evil.example.com");
+    let rejected = fixture.manager.put(&path, change).await;
+    assert_eq!(rejected.refused(), ["configuration"]);
+    let renamed = fixture
+        .manager
+        .patch(&path, json!({"name": "Renamed"}))
+        .await;
+    assert_eq!(renamed.status, StatusCode::NO_CONTENT);
+    fixture.invoke(&fixture.caller, &proxy, json!({})).await;
+    assert_eq!(fixture.destination.last().headers["x-key"], SECRET);
+}
+
+/// A row that was changed by SQL is neither returned nor invoked.
+///
+/// Covers 29.17.
+#[tokio::test]
+async fn rows_changed_by_sql_are_not_used() {
+    let fixture = Fixture::start().await;
+    let proxy = fixture
+        .create(json!({"configuration": {"KEY": SECRET}}))
+        .await;
+    let other = fixture
+        .create(json!({"name": "Other", "require_auth": false}))
+        .await;
+    let (id, other_id) = (proxy["id"].as_str().unwrap(), other["id"].as_str().unwrap());
+    let database = fixture.vault.database.connect().await;
+    let sealed = format!(
+        "update proxy set sealed = other.sealed from proxy other where proxy.proxy_id = '{id}' and other.proxy_id = '{other_id}'"
+    );
+    let changes = [
+        "update proxy set destination_url = 'https://evil.example.com'",
+        "update proxy set name = 'x'",
+        "update proxy set row_version = row_version + 1",
+        "update proxy set application_id = gen_random_uuid()",
+        "update proxy set sealed = set_byte(sealed, 40, get_byte(sealed, 40) # 1)",
+        "update proxy set key_digest = set_byte(key_digest, 0, get_byte(key_digest, 0) # 1)",
+        sealed.as_str(),
+    ];
+    for change in changes {
+        database
+            .batch_execute("create table backup as table proxy")
+            .await
+            .unwrap();
+        database.batch_execute(change).await.unwrap();
+        let read = fixture.manager.get(&format!("/proxies/{id}")).await;
+        assert_eq!(read.status, StatusCode::INTERNAL_SERVER_ERROR, "{change}");
+        assert_eq!(read.body["code"], "altered_row", "{change}");
+        let changed = fixture
+            .manager
+            .put(&format!("/proxies/{id}"), fixture.new_proxy())
+            .await;
+        assert_eq!(
+            changed.status,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "{change}"
+        );
+        // Invalidates the cache of this node.
+        fixture.create(json!({"name": "Another"})).await;
+        let invoked = fixture.invoke(&fixture.caller, &proxy, json!({})).await;
+        assert!(!invoked.status.is_success(), "{change}");
+        assert_eq!(
+            invoked.header("bt-proxy-destination-status"),
+            "",
+            "{change}"
+        );
+        database
+            .batch_execute(
+                "delete from proxy; insert into proxy select * from backup; drop table backup",
+            )
+            .await
+            .unwrap();
+    }
+    assert_eq!(fixture.destination.received().len(), 0);
+    assert_eq!(
+        fixture.manager.get(&format!("/proxies/{id}")).await.body,
+        proxy
+    );
+    let _: Value = other;
+}
