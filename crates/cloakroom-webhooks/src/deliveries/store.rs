@@ -64,7 +64,8 @@ statements! {
         )");
     // Claims due deliveries until `next_at`, which is also how the outcome names its claim. Of the deliveries of one
     // entity, only the first is claimed; later ones wait, unless three attempts of the first have failed. Those that
-    // wait get a later `next_at`, so that they do not hide others in the next claim.
+    // wait get a later `next_at`, so that they do not hide others in the next claim. Arrays of ids keep the plan on the
+    // primary key, however old the statistics are.
     CLAIM: "deliveries::claim" =
         "with due as materialized (
             select event_id, entity, recorded_at
@@ -73,7 +74,7 @@ statements! {
               and webhook_id = $2
               and state = 1
               and next_at <= now()
-            order by next_at, recorded_at
+            order by next_at
             limit $3
             for update skip locked
         ), ordered as materialized (
@@ -102,21 +103,21 @@ statements! {
             from ordered
             where webhook_delivery.tenant_id = $1
               and webhook_delivery.webhook_id = $2
+              and webhook_delivery.event_id = any(array(select event_id from due))
               and webhook_delivery.event_id = ordered.event_id
               and ordered.blocked_until is not null
         ), claimed as (
             update webhook_delivery
             set next_at = clock_timestamp() + make_interval(secs => $5)
-            from (
+            where tenant_id = $1
+              and webhook_id = $2
+              and event_id = any(array(
                 select event_id
                 from ordered
                 where blocked_until is null
                 order by recorded_at
                 limit $4
-            ) as free
-            where webhook_delivery.tenant_id = $1
-              and webhook_delivery.webhook_id = $2
-              and webhook_delivery.event_id = free.event_id
+              ))
             returning webhook_delivery.*
         )
         select (select count(*) from due), claimed.event_id, claimed.event_type, claimed.entity,
@@ -218,6 +219,7 @@ statements! {
         from webhook_delivery
         where tenant_id = $1
           and webhook_id = $2
+          and state >= 1
           and ($3::smallint is null or state = $3)
           and ($4::timestamptz is null or (recorded_at, event_id) < ($4, $5::uuid))
         order by recorded_at desc, event_id desc
@@ -247,7 +249,9 @@ statements! {
             next_at = now(),
             retry_from = now(),
             finished_at = null
-        from (
+        where tenant_id = $1
+          and webhook_id = $2
+          and event_id = any(array(
             select event_id
             from webhook_delivery
             where tenant_id = $1
@@ -258,10 +262,7 @@ statements! {
               and ($5::smallint is null or state = $5)
             order by recorded_at, event_id
             limit $6
-        ) as chosen
-        where webhook_delivery.tenant_id = $1
-          and webhook_delivery.webhook_id = $2
-          and webhook_delivery.event_id = chosen.event_id
+          ))
         returning true";
     // Rows of all tenants. Pending ones whose time has passed, for example because the webhook is disabled.
     EXPIRE: "deliveries::expire" =
@@ -302,7 +303,7 @@ statements! {
     // Rows of a webhook that was deleted.
     SWEEP_ORPHANS: "deliveries::sweep_orphans" = concat!(
         "with ", owners!("
-                where true"), ", orphan as (
+                where state >= 1"), ", orphan as (
             select tenant_id, webhook_id
             from owner
             where not exists (
@@ -318,6 +319,7 @@ statements! {
             join webhook_delivery
               on webhook_delivery.tenant_id = orphan.tenant_id
              and webhook_delivery.webhook_id = orphan.webhook_id
+             and webhook_delivery.state >= 1
             limit $1
         )
         delete from webhook_delivery
@@ -519,7 +521,10 @@ pub(super) async fn replay_range(
 
 /// Ends up to `limit` pending deliveries whose retries should have ended `age` after they began.
 pub(super) async fn expire(db: &Db, limit: i64, age: Duration) -> Result<usize, Error> {
-    Ok(db.write(&EXPIRE, &[&limit, &age.as_secs_f64()]).await?.len())
+    Ok(db
+        .write(&EXPIRE, &[&limit, &age.as_secs_f64()])
+        .await?
+        .len())
 }
 
 /// Deletes up to `limit` deliveries that finished in this state longer than `age` ago.

@@ -219,7 +219,9 @@ pub(super) async fn find_endpoint(
     tenant: i32,
     webhook: Uuid,
 ) -> Result<Option<StoredEndpoint>, Error> {
-    let row = db.read_optional(&FIND_ENDPOINT, &[&tenant, &webhook]).await?;
+    let row = db
+        .read_optional(&FIND_ENDPOINT, &[&tenant, &webhook])
+        .await?;
     Ok(row.and_then(|row| {
         Some(StoredEndpoint {
             webhook: webhook_row(&row),

@@ -94,7 +94,11 @@ impl Endpoint {
         });
         let address = listener.local_addr().unwrap();
         let mut server = JoinSet::new();
-        server.spawn(serve(listener, TlsAcceptor::from(Arc::new(tls)), shared.clone()));
+        server.spawn(serve(
+            listener,
+            TlsAcceptor::from(Arc::new(tls)),
+            shared.clone(),
+        ));
         Self {
             address,
             shared,
@@ -107,8 +111,7 @@ impl Endpoint {
     pub(super) fn configure(&self, config: &mut Config) {
         let egress = &mut config.egress;
         egress.ports = Ports::new(vec![self.address.port()]);
-        egress.static_addresses =
-            StaticAddresses::new(vec![(HOST.to_owned(), self.address.ip())]);
+        egress.static_addresses = StaticAddresses::new(vec![(HOST.to_owned(), self.address.ip())]);
         egress.allow_private_networks = "127.0.0.0/8".parse().unwrap();
         egress.ca_file = Some(self.ca_file());
     }
@@ -163,7 +166,9 @@ async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
             let service = service_fn(move |request| respond(request, shared.clone()));
             let connection = hyper::server::conn::http1::Builder::new();
             // Canceled attempts close their connections.
-            let _ignored = connection.serve_connection(TokioIo::new(stream), service).await;
+            let _ignored = connection
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
         });
         while connections.try_join_next().is_some() {}
     }
@@ -174,7 +179,10 @@ async fn respond(
     shared: Arc<Shared>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
-    let bytes = body.collect().await.map_or(Bytes::new(), |body| body.to_bytes());
+    let bytes = body
+        .collect()
+        .await
+        .map_or(Bytes::new(), |body| body.to_bytes());
     let received = Received {
         method: head.method,
         path: head.uri.to_string(),

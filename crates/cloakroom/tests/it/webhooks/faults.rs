@@ -79,7 +79,10 @@ async fn no_event_of_an_acknowledged_change_is_lost() {
         *deliveries.entry(id.to_owned()).or_default() += 1;
         accepted += 1;
     }
-    let lost: Vec<&String> = acknowledged.iter().filter(|id| !deliveries.contains_key(*id)).collect();
+    let lost: Vec<&String> = acknowledged
+        .iter()
+        .filter(|id| !deliveries.contains_key(*id))
+        .collect();
     println!(
         "{} acknowledged in {written:.1?}, delivered in {:.1?}; {accepted} requests, {} duplicates, {faults} faults",
         acknowledged.len(),
