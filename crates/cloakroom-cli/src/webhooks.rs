@@ -84,7 +84,9 @@ pub(crate) async fn run(config: Config, command: WebhookCommand) -> anyhow::Resu
         }
         WebhookCommand::RotateKey => {
             let version = signatures::rotate_key(&vault).await?;
-            print_line!("created signing key {version}; every node signs with it within ten seconds");
+            print_line!(
+                "created signing key {version}; every node signs with it within ten seconds"
+            );
             print_line!("GET /keys/webhooks.v1.key lists it first, and the previous key after it");
         }
     }

@@ -32,6 +32,8 @@ pub(super) struct Received {
     pub(super) headers: HeaderMap,
     pub(super) bytes: Vec<u8>,
     pub(super) body: Value,
+    /// Whether the response is a success.
+    pub(super) is_accepted: bool,
 }
 
 impl Received {
@@ -179,23 +181,19 @@ async fn respond(
     shared: Arc<Shared>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
-    let bytes = body
-        .collect()
-        .await
-        .map_or(Bytes::new(), |body| body.to_bytes());
+    let bytes = body.collect().await;
+    let bytes = bytes.map_or(Bytes::new(), |body| body.to_bytes());
+    let behavior = shared.script.lock().unwrap().pop_front();
+    let behavior = behavior.unwrap_or(*shared.default.lock().unwrap());
     let received = Received {
         method: head.method,
         path: head.uri.to_string(),
         headers: head.headers,
         body: serde_json::from_slice(&bytes).unwrap_or_default(),
         bytes: bytes.to_vec(),
+        is_accepted: !matches!(behavior, Behavior::Status(300..) | Behavior::Redirect),
     };
-    let behavior = {
-        let mut all = shared.received.lock().unwrap();
-        all.push(received);
-        let scripted = shared.script.lock().unwrap().pop_front();
-        scripted.unwrap_or(*shared.default.lock().unwrap())
-    };
+    shared.received.lock().unwrap().push(received);
     let response = Response::builder();
     let response = match behavior {
         Behavior::Status(status) => response.status(status),
