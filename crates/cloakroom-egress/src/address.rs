@@ -110,9 +110,16 @@ mod tests {
     use super::AddressClass::*;
     use super::*;
 
+    fn assert_classes(cases: &[(&str, Option<AddressClass>)]) {
+        for (text, expected) in cases {
+            let address: IpAddr = text.parse().unwrap();
+            assert_eq!(class(address), *expected, "{text}");
+        }
+    }
+
     #[test]
-    fn addresses_that_are_not_public_have_a_class() {
-        let cases = [
+    fn ipv4_addresses_that_are_not_public_have_a_class() {
+        assert_classes(&[
             ("0.0.0.0", Some(Unspecified)),
             ("0.255.0.1", Some(Unspecified)),
             ("1.0.0.0", None),
@@ -161,6 +168,12 @@ mod tests {
             ("239.255.255.255", Some(Multicast)),
             ("240.0.0.1", Some(Reserved)),
             ("255.255.255.255", Some(Reserved)),
+        ]);
+    }
+
+    #[test]
+    fn ipv6_addresses_that_are_not_public_have_a_class() {
+        assert_classes(&[
             ("::", Some(Unspecified)),
             ("::1", Some(Loopback)),
             ("::2", Some(Embedded)),
@@ -200,11 +213,7 @@ mod tests {
             ("febf::1", Some(LinkLocal)),
             ("fec0::1", Some(LinkLocal)),
             ("ff02::1", Some(Multicast)),
-        ];
-        for (text, expected) in cases {
-            let address: IpAddr = text.parse().unwrap();
-            assert_eq!(class(address), expected, "{text}");
-        }
+        ]);
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl Body for RequestBody {
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::{Empty, Full, StreamBody};
+    use http_body_util::{Empty, Full};
 
     use super::*;
 
@@ -175,13 +175,25 @@ mod tests {
         lines.join(", ")
     }
 
+    /// A body that does not know its size.
+    struct Unsized;
+
+    impl Body for Unsized {
+        type Data = Bytes;
+        type Error = BoxError;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+            Poll::Ready(None)
+        }
+    }
+
     #[test]
     fn the_framing_follows_the_body() {
         let full = || Full::new(Bytes::from_static(b"12345"));
-        let stream = || {
-            let frames: [Result<Frame<Bytes>, BoxError>; 0] = [];
-            StreamBody::new(Frames(frames.into_iter().collect()))
-        };
+        let stream = || Unsized;
         let empty = Empty::<Bytes>::new;
         let host = "host: a.example:8443";
         assert_eq!(

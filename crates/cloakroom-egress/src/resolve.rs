@@ -12,7 +12,10 @@ use moka::future::Cache;
 use crate::{NotSent, SendError};
 
 /// How long an answer is used for new connections.
-const CACHE_TTL: Duration = Duration::from_secs(5);
+const CACHE_TTL: Duration = match cfg!(test) {
+    true => Duration::from_millis(20),
+    false => Duration::from_secs(5),
+};
 const CACHED_HOSTS_MAX: u64 = 10_000;
 /// Lookups at a time. Each blocks a thread, for as long as name servers of a tenant's choice take to answer.
 const LOOKUPS_MAX: usize = 64;
@@ -29,8 +32,12 @@ pub(crate) struct Resolver {
 pub(crate) enum Names {
     System(StaticAddresses),
     #[cfg(test)]
-    Scripted(Box<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>),
+    Scripted(Script),
 }
+
+/// Answers of a test.
+#[cfg(test)]
+pub(crate) type Script = Box<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>;
 
 impl Resolver {
     /// `lookup_timeout` limits the wait for a free lookup.

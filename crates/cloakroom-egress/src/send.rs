@@ -23,7 +23,7 @@ use crate::request::{BoxError, Progress, RequestBody, prepare};
 use crate::resolve::{Names, Resolver};
 use crate::response::{self, BodyLimits};
 use crate::tls::TlsProfiles;
-use crate::{Denied, DestinationUrl, Error, HostList, ResponseBody, SendError};
+use crate::{Denied, DestinationUrl, Error, HostList, NotSent, ResponseBody, SendError};
 
 /// Interval in which idle connections are closed and gauges are updated.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -75,6 +75,14 @@ impl Default for Timeouts {
             total: Duration::from_secs(120),
         }
     }
+}
+
+/// Where one request goes, how it is counted, and its time limits.
+#[derive(Clone, Copy)]
+struct Route<'a> {
+    destination: Destination<'a>,
+    key: &'a DestinationKey,
+    timeouts: &'a Timeouts,
 }
 
 impl Egress {
@@ -191,7 +199,12 @@ impl Shared {
         let deadline = tokio::time::Instant::now() + timeouts.total;
         let (request, progress) = prepare(request, url);
 
-        let exchange = self.exchange(destination, &key, request, &progress, timeouts);
+        let route = Route {
+            destination,
+            key: &key,
+            timeouts,
+        };
+        let exchange = self.exchange(route, request, &progress);
         let (response, connection) = timeout_at(deadline, exchange)
             .await
             .unwrap_or(Err(SendError::Timeout))?;
@@ -216,20 +229,18 @@ impl Shared {
     /// Sends the request on a pooled connection, or on a new one if there is none.
     async fn exchange(
         &self,
-        destination: Destination<'_>,
-        key: &DestinationKey,
+        route: Route<'_>,
         mut request: Request<RequestBody>,
         progress: &Progress,
-        timeouts: &Timeouts,
     ) -> Result<(Response<Incoming>, Connection), SendError> {
         loop {
-            let (mut connection, is_reused) = match self.pool.take(key).await {
+            let (mut connection, is_reused) = match self.pool.take(route.key).await {
                 Some(connection) => (connection, true),
-                None => (self.connect(destination, key, timeouts).await?, false),
+                None => (self.connect(route).await?, false),
             };
             let sent = tokio::select! {
                 sent = connection.send(request) => sent,
-                () = progress.stall(timeouts.head) => return Err(SendError::Timeout),
+                () = progress.stall(route.timeouts.head) => return Err(SendError::Timeout),
             };
             let mut error = match sent {
                 Ok(response) => return Ok((response, connection)),
@@ -237,18 +248,19 @@ impl Shared {
             };
             match error.take_message() {
                 Some(unsent) if is_reused => request = unsent,
-                _ if progress.has_failed() => return Err(SendError::RequestBody),
-                _ => return Err(SendError::from_http(error.error())),
+                Some(_) => return Err(NotSent::Connect.into()),
+                None if progress.has_failed() => return Err(SendError::RequestBody),
+                None => return Err(SendError::from_http(error.error())),
             }
         }
     }
 
-    async fn connect(
-        &self,
-        destination: Destination<'_>,
-        key: &DestinationKey,
-        timeouts: &Timeouts,
-    ) -> Result<Connection, SendError> {
+    async fn connect(&self, route: Route<'_>) -> Result<Connection, SendError> {
+        let Route {
+            destination,
+            key,
+            timeouts,
+        } = route;
         let admission = self.breakers.admit(key, Instant::now());
         admission.map_err(|_| SendError::CircuitOpen)?;
         let (url, tenant) = (destination.url, destination.tenant);

@@ -72,6 +72,9 @@ impl DestinationUrl {
         if authority.contains('@') {
             return Err(InvalidUrl::UserInfo);
         }
+        if authority.contains(['[', ']']) {
+            return Err(InvalidUrl::Host);
+        }
         let (host, port) = match authority.split_once(':') {
             Some((host, port)) => (host, parse_port(port)?),
             None => (authority, HTTPS_PORT),
@@ -183,6 +186,11 @@ fn parse_port(text: &str) -> Result<u16, InvalidUrl> {
 /// Characters that IDNA maps to others, such as fullwidth digits and ideographic full stops, are rejected: a name is
 /// accepted only in the form that it is displayed in. So are card numbers, because hosts are logged.
 fn canonical_host(host: &str) -> Option<String> {
+    // Other letters have no form that is mistaken for a delimiter, and none that becomes ASCII in lowercase.
+    let is_plain = |c: char| c.is_alphanumeric() && !c.to_lowercase().any(|c| c.is_ascii());
+    if !host.chars().all(|c| c.is_ascii() || is_plain(c)) {
+        return None;
+    }
     let lowercase = host.to_lowercase();
     let ascii = match lowercase.is_ascii() {
         true => lowercase,
@@ -221,7 +229,38 @@ fn leaves_its_parent(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Parts of URLs that parsers disagree about, beside any characters.
+    const TRICKY: &str = r"(https://|[a-z]{1,3}\.example|@|:|//|/|\?|#|%2[eEfF]|%25|\.\.|\.|;|\\|[0-9]{1,3}|\PC){0,12}";
+
+    proptest! {
+        #[test]
+        fn a_valid_url_means_the_same_to_another_parser(text in TRICKY) {
+            let text = format!("https://a.example{text}");
+            if let Ok(url) = DestinationUrl::parse(&text) {
+                let uri: http::Uri = url.as_str().parse().unwrap();
+                prop_assert_eq!(uri.host(), Some(url.host()));
+                prop_assert_eq!(uri.port_u16().unwrap_or(443), url.port());
+                prop_assert_eq!(uri.path_and_query(), Some(url.path_and_query()));
+                prop_assert!(is_dns_name(url.host()));
+                prop_assert_eq!(DestinationUrl::parse(url.as_str()), Ok(url));
+            }
+        }
+
+        #[test]
+        fn a_suffix_never_changes_the_origin_or_leaves_the_path(suffix in TRICKY, query in TRICKY) {
+            let base = DestinationUrl::parse("https://a.example/v1").unwrap();
+            if let Ok(joined) = base.join(&suffix, Some(&query)) {
+                prop_assert_eq!(joined.origin(), base.origin());
+                prop_assert!(joined.path_and_query().path().starts_with("/v1"));
+                prop_assert_eq!(joined.path_and_query().path(), format!("/v1{suffix}"));
+                prop_assert_eq!(DestinationUrl::parse(joined.as_str()), Ok(joined));
+            }
+        }
+    }
 
     #[test]
     fn urls_are_canonical() {

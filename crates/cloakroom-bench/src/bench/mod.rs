@@ -13,6 +13,7 @@ mod perf;
 mod probe;
 mod processes;
 mod programs;
+mod proxied;
 mod report;
 mod server;
 mod stage;
@@ -27,6 +28,7 @@ use cloakroom_devtools::{packages, workspace};
 use self::load::Operation;
 use self::perf::Perf;
 use self::programs::Programs;
+use self::proxied::Slow;
 use self::report::Results;
 use self::stage::Stage;
 use self::turns::Turns;
@@ -55,6 +57,12 @@ pub(crate) struct Arguments {
     /// Measure these numbers of nodes behind HAProxy, and nothing else
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["perf", "svg"])]
     nodes: Vec<usize>,
+    /// Measure proxied requests against a bare reverse proxy, and nothing else
+    #[arg(long, conflicts_with_all = ["nodes", "perf", "svg"])]
+    proxy: bool,
+    /// Measure operations while this many proxied requests wait for a slow destination, and nothing else
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["nodes", "perf", "svg", "proxy"])]
+    slow_destinations: Option<u32>,
     /// Also write a CPU profile of the node per operation
     #[arg(long, value_name = "FOLDER")]
     perf: Option<PathBuf>,
@@ -185,9 +193,10 @@ async fn measure(arguments: &Arguments) -> Result<()> {
         machine::warn_if_busy("before the measurements").await?;
     }
     let stage = Stage::start(Plan::new(arguments), &programs.node).await?;
-    let result = match &programs.hello {
-        Some(hello) => one_node(arguments, &stage, hello).await,
-        None => several_nodes(arguments, &stage).await,
+    let result = match (&programs.hello, &programs.proxied) {
+        (Some(hello), _) => one_node(arguments, &stage, hello).await,
+        (None, Some(proxied)) => through_proxies(arguments, &stage, proxied).await,
+        (None, None) => several_nodes(arguments, &stage).await,
     };
     result.with_context(|| stage.node.log_tail())?;
     stage.stop().await?;
@@ -237,6 +246,29 @@ async fn several_nodes(arguments: &Arguments, stage: &Stage) -> Result<()> {
         write(file, &json)?;
     }
     Ok(())
+}
+
+async fn through_proxies(
+    arguments: &Arguments,
+    stage: &Stage,
+    programs: &proxied::Programs,
+) -> Result<()> {
+    let (table, json) = match arguments.slow_destinations {
+        Some(held) => {
+            let rows = proxied::hold(stage, programs, held).await?;
+            (Slow::table_of(&rows), serde_json::to_string_pretty(&rows)?)
+        }
+        None => {
+            let rows = proxied::measure(stage, programs).await?;
+            let json = serde_json::to_string_pretty(&rows)?;
+            (proxied::table_of(&rows), json)
+        }
+    };
+    println!("\n{table}");
+    match &arguments.json {
+        Some(file) => write(file, &(json + "\n")),
+        None => Ok(()),
+    }
 }
 
 fn write(file: &Path, text: &str) -> Result<()> {

@@ -8,25 +8,37 @@ use cloakroom_devtools::workspace;
 use serde_json::Value;
 use tokio::process::Command;
 
-use super::Arguments;
+use super::{Arguments, proxied};
 
 const PROFILE: &str = "dist";
 const PROFILE_SHORT: &str = "release";
 
 pub(super) struct Programs {
     pub(super) node: PathBuf,
-    /// Only if one node is measured.
+    /// Only if one node is measured by itself.
     pub(super) hello: Option<PathBuf>,
+    /// Only if proxied requests are measured.
+    pub(super) proxied: Option<proxied::Programs>,
 }
 
 impl Programs {
     /// Builds the programs that are not given, separately: built together, the node would get features of dependencies
     /// that only the other program enables.
     pub(super) async fn of(arguments: &Arguments) -> Result<Self> {
+        let is_proxied = arguments.proxy || arguments.slow_destinations.is_some();
+        let needs_hello = arguments.nodes.is_empty() && !is_proxied;
         if arguments.built {
+            let example = |name: &str| workspace::built(&format!("examples/{name}"));
             return Ok(Self {
                 node: workspace::built("cloakroom")?,
-                hello: Some(workspace::built("examples/hello")?),
+                hello: needs_hello.then(|| example("hello")).transpose()?,
+                proxied: match is_proxied {
+                    true => Some(proxied::Programs {
+                        destination: example("destination")?,
+                        reverse_proxy: example("reverse_proxy")?,
+                    }),
+                    false => None,
+                },
             });
         }
         let usual = if arguments.short {
@@ -36,16 +48,26 @@ impl Programs {
         };
         let profile = arguments.profile.as_deref().unwrap_or(usual);
         let node = ["--package=cloakroom-cli", "--bin=cloakroom"];
-        let hello = ["--package=cloakroom-bench", "--example=hello"];
+        let example = async |name: &str| {
+            let what = ["--package=cloakroom-bench", "--example", name];
+            build(name, &what, profile).await
+        };
         Ok(Self {
             node: match &arguments.binary {
                 Some(file) => std::path::absolute(file)?,
                 None => build("cloakroom", &node, profile).await?,
             },
             hello: match &arguments.hello {
-                _ if !arguments.nodes.is_empty() => None,
+                _ if !needs_hello => None,
                 Some(file) => Some(std::path::absolute(file)?),
-                None => Some(build("hello", &hello, profile).await?),
+                None => Some(example("hello").await?),
+            },
+            proxied: match is_proxied {
+                true => Some(proxied::Programs {
+                    destination: example("destination").await?,
+                    reverse_proxy: example("reverse_proxy").await?,
+                }),
+                false => None,
             },
         })
     }

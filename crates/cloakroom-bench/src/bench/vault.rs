@@ -1,4 +1,4 @@
-//! The measured vault: its program, its root key, and one test tenant with two keys.
+//! The measured vault: its program, its root key, and one test tenant with three keys.
 
 use std::path::{Path, PathBuf};
 
@@ -29,9 +29,15 @@ pub(super) struct Vault {
 pub(super) struct Keys {
     masking: String,
     revealing: String,
+    using: String,
 }
 
 impl Keys {
+    /// The key that may use tokens in proxies.
+    pub(super) fn using(&self) -> &str {
+        &self.using
+    }
+
     pub(super) fn of(&self, operation: Operation) -> &str {
         match operation {
             Operation::Create | Operation::CreateOnce | Operation::GetMasked => &self.masking,
@@ -46,6 +52,7 @@ impl Vault {
             keys: Keys {
                 masking: String::new(),
                 revealing: String::new(),
+                using: String::new(),
             },
             binary: binary.to_owned(),
             database_url: database_url.to_owned(),
@@ -63,6 +70,7 @@ impl Vault {
         vault.keys = Keys {
             masking: vault.key(tenant, "/ mask token:create,token:read").await?,
             revealing: vault.key(tenant, "/ reveal token:read").await?,
+            using: vault.key(tenant, "/ reveal token:use").await?,
         };
         Ok(vault)
     }

@@ -118,6 +118,11 @@ impl Load {
         Ok(std::fs::write(&self.ids, ids)?)
     }
 
+    /// The file with the ids of tokens.
+    pub(super) fn ids(&self) -> &Path {
+        &self.ids
+    }
+
     /// Measures, and repeats a run that failed.
     pub(super) async fn run(
         &self,
@@ -168,7 +173,7 @@ impl Load {
 }
 
 /// The script's line in wrk's report; an error if a request failed.
-fn parse(report: &str) -> Result<Outcome> {
+pub(super) fn parse(report: &str) -> Result<Outcome> {
     let line = report
         .lines()
         .find(|line| line.starts_with('{'))

@@ -80,6 +80,21 @@ fn contradictory_settings_are_errors() {
 }
 
 #[test]
+fn contradictory_egress_settings_are_errors() {
+    let cases: [(Change, &str); 2] = [
+        (
+            |c| c.egress.connect_proxy = Some(Secret::new("https://x:1")),
+            "egress.connect_proxy",
+        ),
+        (
+            |c| c.egress.max_in_flight = 100,
+            "egress.max_in_flight_per_destination",
+        ),
+    ];
+    assert_found(Severity::Error, &cases);
+}
+
+#[test]
 fn plaintext_to_other_hosts_is_an_error_in_production() {
     let cases: [(Change, &str); 4] = [
         (in_production, "http.tls_cert_file"),
@@ -105,7 +120,14 @@ fn plaintext_to_other_hosts_is_an_error_in_production() {
 
 #[test]
 fn risky_settings_are_warnings() {
-    let cases: [(Change, &str); 8] = [
+    let cases: [(Change, &str); 9] = [
+        (
+            |c| {
+                in_production(c);
+                c.egress.allowed_hosts = "*".parse().ok();
+            },
+            "egress.allowed_hosts",
+        ),
         (
             |c| c.admin.listen.set_ip([10, 0, 0, 1].into()),
             "admin.listen",
