@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::webhooks::Secret;
+use super::Secret;
 
 const VERSION: HeaderName = HeaderName::from_static("bt-signature-version");
 const SIGNATURE: HeaderName = HeaderName::from_static("bt-signature");

@@ -5,7 +5,6 @@ mod create;
 mod delete;
 mod disable;
 mod find;
-mod secret;
 mod store;
 mod update;
 mod webhook;
@@ -22,8 +21,7 @@ pub use self::delete::delete;
 pub use self::disable::disable_failing;
 pub(crate) use self::find::{Endpoint, find_endpoint, verified};
 pub use self::find::{find, list, list_of};
-pub(crate) use self::secret::Secret;
-pub(crate) use self::store::{STATEMENTS, any, find as find_stored};
+pub(crate) use self::store::{STATEMENTS, find as find_stored};
 pub use self::update::{enable, update};
 pub use self::webhook::{NewWebhook, Webhook};
 

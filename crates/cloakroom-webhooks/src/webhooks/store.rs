@@ -122,7 +122,7 @@ pub(super) async fn lock_and_count(
 }
 
 /// Whether any tenant has a webhook.
-pub(crate) async fn any(db: &Db) -> Result<bool, Error> {
+pub(super) async fn any(db: &Db) -> Result<bool, Error> {
     let row = db.read_optional(&ANY, &[]).await?;
     Ok(row.is_some_and(|row| row.get(0)))
 }
