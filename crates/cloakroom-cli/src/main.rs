@@ -28,6 +28,7 @@ mod serve;
 mod simulator_process;
 mod tenant_settings;
 mod threeds_simulator;
+mod webhooks;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -92,6 +93,9 @@ enum Command {
     /// Invite members into a tenant
     #[command(subcommand)]
     Invitation(members::InvitationCommand),
+    /// List and enable webhooks, replay events, and rotate the key that signs deliveries
+    #[command(subcommand)]
+    Webhook(webhooks::WebhookCommand),
     /// Import and query BIN ranges
     #[command(subcommand)]
     Bins(bins::BinsCommand),
@@ -164,6 +168,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Invitation(command) => {
             runtime()?.block_on(members::invitation(load()?, command))?;
         }
+        Command::Webhook(command) => runtime()?.block_on(webhooks::run(load()?, command))?,
         Command::Bins(command) => runtime()?.block_on(bins::run(load()?, command))?,
         Command::Audit(command) => return runtime()?.block_on(audit::run(load()?, command)),
         Command::Erasures(command) => runtime()?.block_on(erasures::run(load()?, command))?,

@@ -36,7 +36,8 @@ impl SignatureKey {
 
     /// The public key as DER (`SubjectPublicKeyInfo`).
     pub fn public_key(&self) -> Result<Vec<u8>, Error> {
-        let der: PublicKeyX509Der<'_> = self.0.public_key().as_der().map_err(|_| Error::Provider)?;
+        let der: PublicKeyX509Der<'_> =
+            self.0.public_key().as_der().map_err(|_| Error::Provider)?;
         Ok(der.as_ref().to_vec())
     }
 

@@ -1,9 +1,10 @@
 //! Webhooks: endpoints that tenants register for events, and the delivery of these.
 //!
 //! Reading order: [`webhooks`] holds the endpoints, [`deliveries`] sends events to them and keeps the log,
-//! [`signatures`] signs the requests. [`server`] is the context. Events are written by `cloakroom_core::events`.
+//! [`signatures`] signs the requests, and [`public_keys`] publishes the keys. [`server`] is the context. Events are written by `cloakroom_core::events`.
 
 pub mod deliveries;
+pub mod public_keys;
 pub mod webhooks;
 
 pub mod server;
@@ -21,13 +22,18 @@ pub fn routes() -> OpenApiRouter<WebhookServer> {
 
 /// Routes of receivers, which have no key.
 pub fn open_routes() -> OpenApiRouter<WebhookServer> {
-    signatures::routes()
+    public_keys::routes()
 }
 
 /// All SQL statements of this crate, for the tests that check them against the schema.
 pub fn statements() -> impl Iterator<Item = Statement> {
-    [webhooks::STATEMENTS, deliveries::STATEMENTS]
-        .into_iter()
-        .flatten()
-        .copied()
+    [
+        webhooks::STATEMENTS,
+        deliveries::STATEMENTS,
+        deliveries::LOG_STATEMENTS,
+        deliveries::MAINTENANCE_STATEMENTS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }

@@ -82,7 +82,11 @@ impl SignedEvent {
     /// Whether the row is unchanged. The time of the event is not covered: the database sets it.
     pub fn is_genuine(&self, key: &AuditKey, tenant: i32) -> bool {
         let actor = self.actor.unwrap_or_default();
-        key.verifies(DOMAIN, &self.parts(&tenant.to_be_bytes(), actor.as_bytes()), &self.mac)
+        key.verifies(
+            DOMAIN,
+            &self.parts(&tenant.to_be_bytes(), actor.as_bytes()),
+            &self.mac,
+        )
     }
 
     fn parts<'a>(&'a self, tenant: &'a [u8; 4], actor: &'a [u8; 16]) -> [&'a [u8]; 8] {

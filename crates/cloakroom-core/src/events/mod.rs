@@ -9,7 +9,7 @@ mod kind;
 mod store;
 
 pub use self::event::{Event, SignedEvent};
-pub use self::kind::EventKind;
 pub(crate) use self::event::{Origin, encode};
+pub use self::kind::EventKind;
 pub(crate) use self::store::STATEMENTS;
 pub use self::store::{insert, insert_events};

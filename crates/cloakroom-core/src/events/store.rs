@@ -11,6 +11,9 @@ use crate::keys::AuditKey;
 /// For the statement that makes the change: `insert_events!("$9", "fresh")` inserts the events of the ninth parameter if
 /// the CTE `fresh` is not empty. Reading the webhooks in the same statement means that no cached subscription can be
 /// stale.
+///
+/// `recorded_at` is the order of events. It is read once, after the change has its locks: the start of the transaction
+/// may precede an earlier change that it waited for.
 #[macro_export]
 macro_rules! insert_events {
     ($events:expr, $done:literal) => {
@@ -18,13 +21,20 @@ macro_rules! insert_events {
             "notified as (
             insert into webhook_delivery
                 (tenant_id, webhook_id, event_id, event_type, entity, actor_type, actor_id, trace_id,
-                 occurred_at, payload, mac)
+                 occurred_at, recorded_at, payload, mac)
             select event.tenant_id, webhook.webhook_id, event.event_id, event.event_type,
                    event.entity, event.actor_type, event.actor_id, event.trace_id,
-                   coalesce(event.occurred_at, now()), event.payload, event.mac
+                   coalesce(event.occurred_at, now()),
+                   (select clock_timestamp() from (select count(*) from ",
+            $done,
+            ") as written)
+                       + event.position * interval '1 microsecond',
+                   event.payload, event.mac
             from unnest(",
             $events,
-            "::text[]::webhook_event[]) as event
+            "::text[]::webhook_event[]) with ordinality
+                as event (tenant_id, event_id, event_type, entity, actor_type, actor_id, trace_id,
+                          occurred_at, payload, mac, position)
             join webhook
               on webhook.tenant_id = event.tenant_id
              and webhook.is_enabled

@@ -54,7 +54,10 @@ impl Keyring {
     ) -> Result<bool, Error> {
         let version = version + 1;
         let pair = tokio::task::spawn_blocking(SignatureKey::generate);
-        let pair = pair.await.map_err(|_| Error::Seal)?.map_err(|_| Error::Seal)?;
+        let pair = pair
+            .await
+            .map_err(|_| Error::Seal)?
+            .map_err(|_| Error::Seal)?;
         let public_key = pair.public_key().map_err(|_| Error::Seal)?;
         let key = Key::<Signing>::generate();
         let context = self.signing_context(version);

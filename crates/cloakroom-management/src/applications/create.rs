@@ -40,7 +40,9 @@ pub async fn create(
         let application = requester.entry(Operation::Create, EntityKind::Application, id);
         let key = created.key.as_ref();
         let key = key.map(|key| key::created_entry(requester, id, &key.into()));
-        iter::once(application.with_event(event)).chain(key).collect()
+        iter::once(application.with_event(event))
+            .chain(key)
+            .collect()
     };
     commit(transaction, created, entries, template).await
 }

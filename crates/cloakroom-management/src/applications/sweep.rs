@@ -24,7 +24,11 @@ pub async fn sweep(vault: &Vault) -> Result<u64, storage::Error> {
         let keys = store::sweep_keys(&transaction, &expired).await?;
         let applications = entries(EntityKind::Application, &expired).into_iter();
         let deleted = |(entry, (_, id)): (Entry, &(i32, Uuid))| {
-            entry.with_event(Event::of_id(EventKind::ApplicationDeleted, "application", id))
+            entry.with_event(Event::of_id(
+                EventKind::ApplicationDeleted,
+                "application",
+                id,
+            ))
         };
         let applications = applications.zip(&expired).map(deleted).collect();
         let keys = entries(EntityKind::ApplicationKey, &keys);

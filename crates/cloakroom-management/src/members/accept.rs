@@ -26,8 +26,8 @@ pub async fn accept(vault: &Vault, tenant: TenantId, link: &str) -> Result<Membe
     match store::insert_member(&transaction, tenant, &new, taken.created_by).await {
         Ok(member) => {
             let (invitation, new_member) = (EntityKind::Invitation, EntityKind::Member);
-            let used = entry(None, tenant, Operation::Use, invitation, taken.id)
-                .with_event(accepted);
+            let used =
+                entry(None, tenant, Operation::Use, invitation, taken.id).with_event(accepted);
             let made = entry(None, tenant, Operation::Create, new_member, member.id)
                 .with_event(member.created_event());
             transaction.commit(&[used, made]).await?;

@@ -29,6 +29,10 @@ impl Member {
             "created_by": self.created_by,
             "created_at": format_utc(self.created_at),
         });
-        Event::new(EventKind::MemberCreated, self.id, json!({ "member": member }))
+        Event::new(
+            EventKind::MemberCreated,
+            self.id,
+            json!({ "member": member }),
+        )
     }
 }

@@ -102,7 +102,11 @@ fn updated_event(tenant: &Tenant) -> Event {
         "modified_by": tenant.modified_by,
         "modified_at": tenant.modified_at.map(format_utc),
     });
-    Event::new(EventKind::TenantUpdated, tenant.id.uuid, json!({ "tenant": data }))
+    Event::new(
+        EventKind::TenantUpdated,
+        tenant.id.uuid,
+        json!({ "tenant": data }),
+    )
 }
 
 impl TenantChanges {

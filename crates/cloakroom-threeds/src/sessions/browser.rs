@@ -38,7 +38,11 @@ pub async fn complete_method(server: &ThreedsServer, session: &Session) -> Resul
             return Ok(());
         };
         next.facts.is_method_completed = true;
-        let effects = by_browser(&next, Operation::CompleteMethod, EventKind::ThreedsMethodCompleted);
+        let effects = by_browser(
+            &next,
+            Operation::CompleteMethod,
+            EventKind::ThreedsMethodCompleted,
+        );
         if sealed::advance(server, &next, effects).await? {
             return Ok(());
         }
@@ -60,7 +64,11 @@ pub async fn complete_challenge(
             return Ok(session);
         };
         next.facts.is_challenge_completed = true;
-        let effects = by_browser(&next, Operation::CompleteChallenge, EventKind::ThreedsChallengeCompleted);
+        let effects = by_browser(
+            &next,
+            Operation::CompleteChallenge,
+            EventKind::ThreedsChallengeCompleted,
+        );
         if sealed::advance(server, &next, effects).await? {
             return Ok(next);
         }

@@ -11,7 +11,6 @@ mod browser;
 mod card;
 mod create;
 mod device;
-mod event;
 mod find;
 mod new_session;
 mod plan;

@@ -35,7 +35,10 @@ async fn delete_expired(vault: &Vault) -> Result<u64, storage::Error> {
     let count = tokens.len() as u64;
     let event = |(tenant, id): (i32, String)| {
         let data = json!({"token": {"id": id, "property_name": "cvc"}});
-        (tenant, Event::new(EventKind::TokenPropertyExpired, id, data))
+        (
+            tenant,
+            Event::new(EventKind::TokenPropertyExpired, id, data),
+        )
     };
     let events: Vec<(i32, Event)> = tokens.into_iter().map(event).collect();
     if !events.is_empty() {

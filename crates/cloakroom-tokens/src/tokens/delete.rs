@@ -44,8 +44,11 @@ pub async fn delete(vault: &TokenVault, caller: &Caller, id: &str) -> Result<(),
             id: Some(&id.text()),
         };
         caller.require_on(Permission::TokenDelete, subject)?;
-        let entry = entry(caller, Operation::Delete, &id, kind, None)
-            .with_event(Event::of_id(EventKind::TokenDeleted, "token", id.text()));
+        let entry = entry(caller, Operation::Delete, &id, kind, None).with_event(Event::of_id(
+            EventKind::TokenDeleted,
+            "token",
+            id.text(),
+        ));
         let place = TokenPlace {
             container_number,
             container: &container,

@@ -9,8 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::event::read_event;
-use super::token::entry;
+use super::token::{entry, read_event};
 use super::view::OpenedToken;
 use super::{Error, TokenView, store, view};
 use crate::attributes::TokenId;

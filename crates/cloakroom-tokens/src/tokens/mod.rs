@@ -7,7 +7,6 @@ mod content;
 mod create;
 mod delete;
 mod disclosure;
-mod event;
 mod expire;
 mod find;
 mod lock;

@@ -140,13 +140,16 @@ impl ReplayBody {
         let broken = |path: &str, rule: &str| vec![FieldError::new(path, rule)];
         let time = |name: &str, text: Option<String>| {
             let text = text.ok_or_else(|| broken(name, "is required without `event_id`"))?;
-            text.parse::<Timestamp>().map_err(|_| broken(name, TIME_RULE))
+            text.parse::<Timestamp>()
+                .map_err(|_| broken(name, TIME_RULE))
         };
         if let Some(id) = self.event_id {
             if self.from.is_some() || self.to.is_some() || self.state.is_some() {
                 return Err(broken("event_id", "must be sent alone"));
             }
-            let id = id.parse().map_err(|_| broken("event_id", "must be a UUID"))?;
+            let id = id
+                .parse()
+                .map_err(|_| broken("event_id", "must be a UUID"))?;
             return Ok(Selection::Event(id));
         }
         let state = self.state.map(|name| {

@@ -12,8 +12,8 @@ use tokio::time::timeout;
 use super::payload::envelope;
 use super::store::ClaimedDelivery;
 use crate::server::WebhookServer;
-use crate::signatures::{SignedBody, sign};
-use crate::webhooks::{Endpoint, Secret};
+use crate::signatures::{Secret, SignedBody, sign};
+use crate::webhooks::Endpoint;
 
 /// An endpoint must respond within ten seconds.
 const TIMEOUTS: Timeouts = Timeouts {

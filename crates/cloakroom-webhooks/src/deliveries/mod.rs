@@ -22,5 +22,5 @@ pub use self::delivery::{Delivery, State};
 pub use self::list::{DeliveryPage, PageRequest, Position, list};
 pub use self::replay::{ReplayRange, Selection, replay, replay_as_operator};
 pub use self::run::run;
-pub(crate) use self::store::STATEMENTS;
+pub(crate) use self::store::{LOG_STATEMENTS, MAINTENANCE_STATEMENTS, STATEMENTS};
 pub use self::sweep::{measure, sweep};

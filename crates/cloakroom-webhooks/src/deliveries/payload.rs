@@ -55,7 +55,9 @@ fn complete(object: &mut Map<String, Value>, occurred_at: &str) {
     object.retain(|_, value| !value.is_null());
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.retain(|name, value| {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
             !contains_card_number(name) && !contains_card_number(&text)
         });
     }

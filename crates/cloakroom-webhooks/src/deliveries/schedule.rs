@@ -29,7 +29,9 @@ pub(super) const RETRY_PERIOD: Duration = Duration::from_secs(72 * HOUR);
 
 /// The delay after `failures` failed attempts, at least one.
 pub(super) fn delay_after(failures: i32) -> Duration {
-    let index = usize::try_from(failures).unwrap_or_default().saturating_sub(1);
+    let index = usize::try_from(failures)
+        .unwrap_or_default()
+        .saturating_sub(1);
     let last = DELAYS[DELAYS.len() - 1];
     jittered(DELAYS.get(index).copied().unwrap_or(last), random())
 }
@@ -54,11 +56,21 @@ mod tests {
 
     #[test]
     fn delays_grow_to_eight_hours_with_a_fifth_of_jitter() {
-        let cases = [(1, 10), (2, 60), (3, 300), (8, 4 * HOUR), (9, 8 * HOUR), (50, 8 * HOUR)];
+        let cases = [
+            (1, 10),
+            (2, 60),
+            (3, 300),
+            (8, 4 * HOUR),
+            (9, 8 * HOUR),
+            (50, 8 * HOUR),
+        ];
         for (failures, seconds) in cases {
             let delay = delay_after(failures).as_secs_f64();
             let seconds = seconds as f64;
-            assert!((0.8 * seconds..=1.2 * seconds).contains(&delay), "{failures}");
+            assert!(
+                (0.8 * seconds..=1.2 * seconds).contains(&delay),
+                "{failures}"
+            );
         }
         assert_eq!(jittered(10, 0.0), Duration::from_secs(8));
         assert_eq!(jittered(10, 1.0), Duration::from_secs(12));

@@ -53,12 +53,27 @@ mod tests {
     #[test]
     fn keys_are_sorted_by_utf16_code_units_at_every_level() {
         let cases = [
-            (json!({"b": 1, "a": {"d": [], "c": null}}), r#"{"a":{"c":null,"d":[]},"b":1}"#),
-            (json!([{"b": true, "a": "x"}, 2]), r#"[{"a":"x","b":true},2]"#),
+            (
+                json!({"b": 1, "a": {"d": [], "c": null}}),
+                r#"{"a":{"c":null,"d":[]},"b":1}"#,
+            ),
+            (
+                json!([{"b": true, "a": "x"}, 2]),
+                r#"[{"a":"x","b":true},2]"#,
+            ),
             // A surrogate pair sorts before U+FF01, although its code point is larger.
-            (json!({"\u{ff01}": 1, "\u{1f600}": 2}), "{\"\u{1f600}\":2,\"\u{ff01}\":1}"),
-            (json!({"10": 1, "9": 2, "A": 3, "a": 4}), r#"{"10":1,"9":2,"A":3,"a":4}"#),
-            (json!("a\"\\\n\u{7f}\u{1}é"), "\"a\\\"\\\\\\n\u{7f}\\u0001é\""),
+            (
+                json!({"\u{ff01}": 1, "\u{1f600}": 2}),
+                "{\"\u{1f600}\":2,\"\u{ff01}\":1}",
+            ),
+            (
+                json!({"10": 1, "9": 2, "A": 3, "a": 4}),
+                r#"{"10":1,"9":2,"A":3,"a":4}"#,
+            ),
+            (
+                json!("a\"\\\n\u{7f}\u{1}é"),
+                "\"a\\\"\\\\\\n\u{7f}\\u0001é\"",
+            ),
         ];
         for (value, expected) in cases {
             assert_eq!(canonical(&value), expected);

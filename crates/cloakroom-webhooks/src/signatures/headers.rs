@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::webhooks::Secret;
+use super::Secret;
 
 const VERSION: HeaderName = HeaderName::from_static("bt-signature-version");
 const SIGNATURE: HeaderName = HeaderName::from_static("bt-signature");
@@ -37,7 +37,10 @@ pub(crate) fn sign(
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (VERSION, HeaderValue::from_static("v1")),
-        (SIGNATURE, header(STANDARD.encode(key.sign(body.as_bytes())?))?),
+        (
+            SIGNATURE,
+            header(STANDARD.encode(key.sign(body.as_bytes())?))?,
+        ),
         (ID, header(event.to_string())?),
         (TIMESTAMP, HeaderValue::from(seconds)),
         (HMAC_SIGNATURE, header(format!("v1,{hmac}"))?),

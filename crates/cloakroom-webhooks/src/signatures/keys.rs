@@ -9,8 +9,6 @@ use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage;
 use tokio::time::Instant;
 
-use crate::webhooks;
-
 /// How long a node may sign with a key after another one was created.
 const REFRESH_PERIOD: Duration = Duration::from_secs(10);
 
@@ -43,12 +41,12 @@ impl SigningKeys {
 
 /// Creates the first key pair unless there is one.
 ///
-/// A lost key pair is not replaced: receivers know its public key.
-pub async fn ensure_key(vault: &Vault) -> Result<(), keys::Error> {
+/// A lost key pair is not replaced: once there are webhooks (`is_in_use`), receivers know its public key.
+pub async fn ensure_key(vault: &Vault, is_in_use: bool) -> Result<(), keys::Error> {
     if !vault.keys.load_signing_keys().await?.is_empty() {
         return Ok(());
     }
-    if webhooks::any(&vault.db).await? {
+    if is_in_use {
         return Err(keys::Error::Missing("webhook signing key"));
     }
     create(vault, 0).await.map(drop)

@@ -80,7 +80,9 @@ async fn list_webhooks(
     RawQuery(_): RawQuery,
 ) -> Result<Answer, ApiError> {
     let listed = webhooks::list(&server, &caller).await?;
-    let bodies = listed.iter().map(|webhook| WebhookBody::new(caller.tenant, webhook));
+    let bodies = listed
+        .iter()
+        .map(|webhook| WebhookBody::new(caller.tenant, webhook));
     Answer::ok(&WebhookPageBody {
         pagination: PaginationBody {
             page_size: listed.len(),

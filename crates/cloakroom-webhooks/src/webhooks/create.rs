@@ -9,9 +9,9 @@ use cloakroom_platform::ids;
 use jiff::Timestamp;
 
 use super::webhook::WebhookRow;
-use super::{Error, NewWebhook, Secret, Webhook, store};
+use super::{Error, NewWebhook, Webhook, store};
 use crate::server::WebhookServer;
-use crate::signatures;
+use crate::signatures::{self, Secret};
 
 /// As the reference has it.
 const WEBHOOKS_MAX: usize = 5;
@@ -32,7 +32,7 @@ pub async fn create(
     caller.require_plain(Permission::WebhookCreate)?;
     let new = new.validate(&server.egress, &caller.settings);
     let new = new.map_err(Error::Invalid)?;
-    signatures::ensure_key(server).await?;
+    signatures::ensure_key(server, store::any(&server.db).await?).await?;
     let secret = Secret::generate();
     let id = ids::new_uuid();
     let row = WebhookRow {

@@ -122,7 +122,7 @@ pub(super) async fn lock_and_count(
 }
 
 /// Whether any tenant has a webhook.
-pub(crate) async fn any(db: &Db) -> Result<bool, Error> {
+pub(super) async fn any(db: &Db) -> Result<bool, Error> {
     let row = db.read_optional(&ANY, &[]).await?;
     Ok(row.is_some_and(|row| row.get(0)))
 }
@@ -219,7 +219,9 @@ pub(super) async fn find_endpoint(
     tenant: i32,
     webhook: Uuid,
 ) -> Result<Option<StoredEndpoint>, Error> {
-    let row = db.read_optional(&FIND_ENDPOINT, &[&tenant, &webhook]).await?;
+    let row = db
+        .read_optional(&FIND_ENDPOINT, &[&tenant, &webhook])
+        .await?;
     Ok(row.and_then(|row| {
         Some(StoredEndpoint {
             webhook: webhook_row(&row),

@@ -134,7 +134,9 @@ fn url(
     let broken = |rule: String| FieldError::new("url", rule);
     let text = given.ok_or_else(|| broken("is required".to_owned()))?;
     if text.chars().count() > URL_CHARS_MAX {
-        return Err(broken(format!("must be at most {URL_CHARS_MAX} characters")));
+        return Err(broken(format!(
+            "must be at most {URL_CHARS_MAX} characters"
+        )));
     }
     let url = DestinationUrl::parse(&text).map_err(|error| broken(error.to_string()))?;
     if contains_card_number(&text) {

@@ -58,7 +58,7 @@ statements! {
     INVITATION: "tenants::remove_invitation" = remove!("invitation", "invitation_id");
     WEBHOOK: "tenants::remove_webhook" = remove!("webhook", "webhook_id");
     WEBHOOK_DELIVERY: "tenants::remove_webhook_delivery" =
-        remove!("webhook_delivery", "webhook_id, event_id");
+        remove!("webhook_delivery", "event_id, webhook_id");
     TENANT_DELETION: "tenants::remove_tenant_deletion" =
         remove!("tenant_deletion", "requested_by");
 }

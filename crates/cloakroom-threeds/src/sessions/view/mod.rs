@@ -1,6 +1,7 @@
 //! Response bodies of the sessions API.
 
 mod authentication;
+mod event;
 
 pub(super) use authentication::AuthenticationBody;
 use cloakroom_emv3ds::codes::AcsInformation;

@@ -224,7 +224,8 @@ impl Planner<'_> {
         let created = entry(caller, Operation::Create, &id, content.kind, Some(&shown))
             .with_event(token.event(EventKind::TokenCreated));
         let conversion = new.intent_id();
-        let conversion = conversion.map(|intent| conversion_entry(caller, intent, &id, content.kind));
+        let conversion =
+            conversion.map(|intent| conversion_entry(caller, intent, &id, content.kind));
         let sealed = SealedToken {
             container_number: self.container_number(content).await?,
             sealed: content.seal(self.keys, &id, FIRST_VERSION, fingerprint.as_ref())?,

@@ -71,7 +71,10 @@ impl Write {
     pub(crate) fn set_event_time(&mut self, at: Timestamp) {
         match self {
             Self::Insert(token) | Self::Update(_, token) => {
-                token.entries.iter_mut().for_each(|entry| entry.set_event_time(at));
+                token
+                    .entries
+                    .iter_mut()
+                    .for_each(|entry| entry.set_event_time(at));
             }
             Self::Consume(_, entry) => entry.set_event_time(at),
         }

@@ -32,6 +32,8 @@ pub(super) struct Received {
     pub(super) headers: HeaderMap,
     pub(super) bytes: Vec<u8>,
     pub(super) body: Value,
+    /// Whether the response is a success.
+    pub(super) is_accepted: bool,
 }
 
 impl Received {
@@ -94,7 +96,11 @@ impl Endpoint {
         });
         let address = listener.local_addr().unwrap();
         let mut server = JoinSet::new();
-        server.spawn(serve(listener, TlsAcceptor::from(Arc::new(tls)), shared.clone()));
+        server.spawn(serve(
+            listener,
+            TlsAcceptor::from(Arc::new(tls)),
+            shared.clone(),
+        ));
         Self {
             address,
             shared,
@@ -107,8 +113,7 @@ impl Endpoint {
     pub(super) fn configure(&self, config: &mut Config) {
         let egress = &mut config.egress;
         egress.ports = Ports::new(vec![self.address.port()]);
-        egress.static_addresses =
-            StaticAddresses::new(vec![(HOST.to_owned(), self.address.ip())]);
+        egress.static_addresses = StaticAddresses::new(vec![(HOST.to_owned(), self.address.ip())]);
         egress.allow_private_networks = "127.0.0.0/8".parse().unwrap();
         egress.ca_file = Some(self.ca_file());
     }
@@ -163,7 +168,9 @@ async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
             let service = service_fn(move |request| respond(request, shared.clone()));
             let connection = hyper::server::conn::http1::Builder::new();
             // Canceled attempts close their connections.
-            let _ignored = connection.serve_connection(TokioIo::new(stream), service).await;
+            let _ignored = connection
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
         });
         while connections.try_join_next().is_some() {}
     }
@@ -174,20 +181,19 @@ async fn respond(
     shared: Arc<Shared>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
-    let bytes = body.collect().await.map_or(Bytes::new(), |body| body.to_bytes());
+    let bytes = body.collect().await;
+    let bytes = bytes.map_or(Bytes::new(), |body| body.to_bytes());
+    let behavior = shared.script.lock().unwrap().pop_front();
+    let behavior = behavior.unwrap_or(*shared.default.lock().unwrap());
     let received = Received {
         method: head.method,
         path: head.uri.to_string(),
         headers: head.headers,
         body: serde_json::from_slice(&bytes).unwrap_or_default(),
         bytes: bytes.to_vec(),
+        is_accepted: !matches!(behavior, Behavior::Status(300..) | Behavior::Redirect),
     };
-    let behavior = {
-        let mut all = shared.received.lock().unwrap();
-        all.push(received);
-        let scripted = shared.script.lock().unwrap().pop_front();
-        scripted.unwrap_or(*shared.default.lock().unwrap())
-    };
+    shared.received.lock().unwrap().push(received);
     let response = Response::builder();
     let response = match behavior {
         Behavior::Status(status) => response.status(status),

@@ -110,7 +110,11 @@ impl Fixture {
 
     /// The types of the stored events, oldest first.
     async fn stored_types(&self) -> Vec<String> {
-        self.stored().await.into_iter().map(|(name, _)| name).collect()
+        self.stored()
+            .await
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect()
     }
 
     /// Makes every pending delivery due, as if its delay had passed.

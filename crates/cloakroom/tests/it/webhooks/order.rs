@@ -8,11 +8,16 @@ use super::Fixture;
 use super::endpoint::Behavior::{Slow, Status};
 
 fn orders(received: &[super::endpoint::Received], id: &str) -> Vec<String> {
-    let of_token = received.iter().filter(|one| one.event()["data"]["token"]["id"] == id);
+    let of_token = received
+        .iter()
+        .filter(|one| one.event()["data"]["token"]["id"] == id);
     of_token
         .map(|one| {
             let order = &one.event()["data"]["token"]["metadata"]["order"];
-            order.as_str().unwrap_or_else(|| one.event_type()).to_owned()
+            order
+                .as_str()
+                .unwrap_or_else(|| one.event_type())
+                .to_owned()
         })
         .collect()
 }
@@ -20,7 +25,9 @@ fn orders(received: &[super::endpoint::Received], id: &str) -> Vec<String> {
 #[tokio::test]
 async fn events_of_a_token_arrive_in_order() {
     let mut fixture = Fixture::start().await;
-    fixture.subscribe(&["token.created", "token.updated", "token.deleted"]).await;
+    fixture
+        .subscribe(&["token.created", "token.updated", "token.deleted"])
+        .await;
     // Several nodes deliver at the same time.
     for _ in 0..3 {
         fixture.deliver();
@@ -43,7 +50,16 @@ async fn events_of_a_token_arrive_in_order() {
     let received = fixture.endpoint.wait_for(4 * 8).await;
 
     for id in &ids {
-        let expected = ["token.created", "0", "1", "2", "3", "4", "5", "token.deleted"];
+        let expected = [
+            "token.created",
+            "0",
+            "1",
+            "2",
+            "3",
+            "4",
+            "5",
+            "token.deleted",
+        ];
         assert_eq!(orders(&received, id), expected);
     }
     assert_eq!(fixture.endpoint.count(), 4 * 8);
@@ -53,7 +69,9 @@ async fn events_of_a_token_arrive_in_order() {
 async fn an_event_waits_for_three_attempts_of_an_earlier_one() {
     let mut fixture = Fixture::start().await;
     let webhook = fixture.subscribe(&["token.created", "token.deleted"]).await;
-    fixture.endpoint.script([Status(500), Status(500), Status(500)]);
+    fixture
+        .endpoint
+        .script([Status(500), Status(500), Status(500)]);
     let token = fixture.create_token().await;
     fixture.client.delete(&format!("/tokens/{token}")).await;
     fixture.deliver();
@@ -74,8 +92,19 @@ async fn an_event_waits_for_three_attempts_of_an_earlier_one() {
     }
     let received = fixture.endpoint.wait_for(4).await;
 
-    let types: Vec<&str> = received.iter().map(super::endpoint::Received::event_type).collect();
-    assert_eq!(types, ["token.created", "token.created", "token.created", "token.deleted"]);
+    let types: Vec<&str> = received
+        .iter()
+        .map(super::endpoint::Received::event_type)
+        .collect();
+    assert_eq!(
+        types,
+        [
+            "token.created",
+            "token.created",
+            "token.created",
+            "token.deleted"
+        ]
+    );
 }
 
 /// More events of one failing entity than a claim looks at.
@@ -86,9 +115,9 @@ async fn events_that_wait_do_not_hold_up_other_entities() {
     let blocked = fixture.create_token().await;
     // Copies keep a valid MAC only for their own id, but their order is what matters here.
     let copy = "insert into webhook_delivery (tenant_id, webhook_id, event_id, event_type, entity, actor_type, actor_id,
-            trace_id, occurred_at, payload, mac)
+            trace_id, occurred_at, recorded_at, payload, mac)
         select tenant_id, webhook_id, gen_random_uuid(), event_type, entity, actor_type, actor_id, trace_id, occurred_at,
-            payload, mac
+            clock_timestamp(), payload, mac
         from webhook_delivery, generate_series(1, 1500)";
     fixture.sql(copy, &[]).await;
     fixture.endpoint.script([Status(500)]);
@@ -101,8 +130,17 @@ async fn events_that_wait_do_not_hold_up_other_entities() {
 
     assert_eq!(received[0].event()["data"]["token"]["id"], blocked);
     assert_eq!(received[1].event()["data"]["token"]["id"], free);
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
-    let pending = fixture.manager.get(&format!("/webhooks/{webhook}/deliveries?state=pending&size=100")).await;
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
+    let pending = fixture
+        .manager
+        .get(&format!(
+            "/webhooks/{webhook}/deliveries?state=pending&size=100"
+        ))
+        .await;
     assert_eq!(pending.items().len(), 100);
 }
 
@@ -124,11 +162,28 @@ async fn slow_endpoints_of_one_tenant_do_not_delay_another() {
 
     fixture.endpoint.respond(Status(200));
     let other = fixture.vault.tenant().await;
-    let manager = fixture.vault.holder(&other, cloakroom::access::ApplicationKind::Management, crate::support::grants(&super::MANAGEMENT)).await;
+    let manager = fixture
+        .vault
+        .holder(
+            &other,
+            cloakroom::access::ApplicationKind::Management,
+            crate::support::grants(&super::MANAGEMENT),
+        )
+        .await;
     let manager = fixture.vault.client_with(Some(&manager.key));
-    manager.post("/webhooks", fixture.webhook(&["token.created"])).await;
-    let client = fixture.vault.client(&other, crate::support::everything(cloakroom::access::Transform::Reveal)).await;
-    client.post("/tokens", json!({"type": "token", "data": "a"})).await;
+    manager
+        .post("/webhooks", fixture.webhook(&["token.created"]))
+        .await;
+    let client = fixture
+        .vault
+        .client(
+            &other,
+            crate::support::everything(cloakroom::access::Transform::Reveal),
+        )
+        .await;
+    client
+        .post("/tokens", json!({"type": "token", "data": "a"}))
+        .await;
     let started = std::time::Instant::now();
     let received = fixture.endpoint.wait_for(17).await;
 

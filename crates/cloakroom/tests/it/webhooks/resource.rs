@@ -29,7 +29,8 @@ async fn webhooks_are_created_read_replaced_and_deleted() {
         "status": "disabled",
     });
     let changed = fixture.manager.put(&path, change).await;
-    let enabled = json!({"name": "Books", "url": fixture.endpoint.url(), "events": ["token.created"]});
+    let enabled =
+        json!({"name": "Books", "url": fixture.endpoint.url(), "events": ["token.created"]});
     let enabled = fixture.manager.put(&path, enabled).await;
     let deleted = fixture.manager.delete(&path).await;
     let gone = fixture.manager.get(&path).await;
@@ -38,7 +39,14 @@ async fn webhooks_are_created_read_replaced_and_deleted() {
     assert_eq!(created.status, StatusCode::CREATED);
     let location = format!("{}{path}", fixture.vault.base_url);
     assert_eq!(created.header("location"), location);
-    let unstable = ["id", "tenant_id", "url", "created_by", "created_at", "secret"];
+    let unstable = [
+        "id",
+        "tenant_id",
+        "url",
+        "created_by",
+        "created_at",
+        "secret",
+    ];
     insta::assert_snapshot!(created.told(&unstable), @r#"
     {
       "id": "[id]",
@@ -55,7 +63,12 @@ async fn webhooks_are_created_read_replaced_and_deleted() {
       "secret": "[secret]"
     }
     "#);
-    assert!(created.body["secret"].as_str().unwrap().starts_with("whsec_"));
+    assert!(
+        created.body["secret"]
+            .as_str()
+            .unwrap()
+            .starts_with("whsec_")
+    );
     assert_eq!(created.body["url"], fixture.endpoint.url());
     let mut shown = created.body.clone();
     shown.as_object_mut().unwrap().remove("secret");
@@ -84,19 +97,34 @@ async fn invalid_webhooks_are_rejected() {
     let port = url.split(':').nth(2).unwrap().split('/').next().unwrap();
 
     let cases = [
-        (json!({}), "name url events"),
+        (json!({}), "events name url"),
         (with("name", json!("")), "name"),
         (with("name", json!("4242424242424242")), "name"),
         (with("url", json!("http://hooks.example.com/")), "url"),
         (with("url", json!("https://127.0.0.1/")), "url"),
         (with("url", json!("https://localhost/")), "url"),
         (with("url", json!("https://hooks.example.com:22/")), "url"),
-        (with("url", json!(format!("https://a:b@hooks.example.com:{port}/"))), "url"),
-        (with("url", json!(format!("{url}&card=4242424242424242"))), "url"),
+        (
+            with(
+                "url",
+                json!(format!("https://a:b@hooks.example.com:{port}/")),
+            ),
+            "url",
+        ),
+        (
+            with("url", json!(format!("{url}&card=4242424242424242"))),
+            "url",
+        ),
         (with("notify_email", json!("ada")), "notify_email"),
-        (with("notify_email", json!("4242424242424242@example.com")), "notify_email"),
+        (
+            with("notify_email", json!("4242424242424242@example.com")),
+            "notify_email",
+        ),
         (with("events", json!([])), "events"),
-        (with("events", json!(["token.created", "token:created"])), "events[1]"),
+        (
+            with("events", json!(["token.created", "token:created"])),
+            "events[1]",
+        ),
         (with("events", json!(["http.request"])), "events[0]"),
     ];
     for (new, invalid) in cases {
@@ -109,7 +137,10 @@ async fn invalid_webhooks_are_rejected() {
     }
     let id = fixture.subscribe(&["token.created"]).await;
     let change = with("status", json!("paused"));
-    let response = fixture.manager.put(&format!("/webhooks/{id}"), change).await;
+    let response = fixture
+        .manager
+        .put(&format!("/webhooks/{id}"), change)
+        .await;
     assert_eq!(response.refused(), ["status"]);
 }
 
@@ -119,7 +150,11 @@ async fn tenants_have_at_most_five_webhooks_of_their_own() {
     let other = fixture.vault.tenant().await;
     let other = fixture
         .vault
-        .holder(&other, ApplicationKind::Management, grants(&super::MANAGEMENT))
+        .holder(
+            &other,
+            ApplicationKind::Management,
+            grants(&super::MANAGEMENT),
+        )
         .await;
     let other = fixture.vault.client_with(Some(&other.key));
     let webhook = fixture.webhook(&["token.created"]);
@@ -133,19 +168,34 @@ async fn tenants_have_at_most_five_webhooks_of_their_own() {
     let listed = fixture.manager.get("/webhooks").await;
     let id = listed.items()[0]["id"].as_str().unwrap();
 
-    let created = statuses.iter().filter(|status| **status == StatusCode::CREATED);
+    let created = statuses
+        .iter()
+        .filter(|status| **status == StatusCode::CREATED);
     assert_eq!(created.count(), 5);
     assert!(statuses.contains(&StatusCode::UNPROCESSABLE_ENTITY));
     assert_eq!(listed.items().len(), 5);
     assert_eq!(other.get("/webhooks").await.items().len(), 0);
-    for path in [format!("/webhooks/{id}"), format!("/webhooks/{id}/deliveries")] {
-        assert_eq!(other.get(&path).await.status, StatusCode::NOT_FOUND, "{path}");
+    for path in [
+        format!("/webhooks/{id}"),
+        format!("/webhooks/{id}/deliveries"),
+    ] {
+        assert_eq!(
+            other.get(&path).await.status,
+            StatusCode::NOT_FOUND,
+            "{path}"
+        );
     }
     let replay = json!({"from": "2020-01-01T00:00:00Z", "to": "2100-01-01T00:00:00Z"});
     let replayed = other.post(&format!("/webhooks/{id}/replay"), replay).await;
     assert_eq!(replayed.status, StatusCode::NOT_FOUND);
-    assert_eq!(other.delete(&format!("/webhooks/{id}")).await.status, StatusCode::NOT_FOUND);
-    assert_eq!(other.post("/webhooks", webhook).await.status, StatusCode::CREATED);
+    assert_eq!(
+        other.delete(&format!("/webhooks/{id}")).await.status,
+        StatusCode::NOT_FOUND
+    );
+    assert_eq!(
+        other.post("/webhooks", webhook).await.status,
+        StatusCode::CREATED
+    );
 }
 
 #[tokio::test]
@@ -165,7 +215,9 @@ async fn permissions_have_two_spellings_and_event_types_are_listed() {
     let reader = fixture.vault.client_with(reader.body["key"].as_str());
 
     let types = reader.get("/webhooks/event-types").await;
-    let denied = reader.post("/webhooks", fixture.webhook(&["token.created"])).await;
+    let denied = reader
+        .post("/webhooks", fixture.webhook(&["token.created"]))
+        .await;
 
     let types: Vec<String> = serde_json::from_value(types.body).unwrap();
     assert!(types.contains(&"token.created".to_owned()));
@@ -187,7 +239,9 @@ async fn an_altered_webhook_is_neither_listed_nor_used() {
     fixture.create_token().await;
     fixture.deliver();
     let received = fixture.endpoint.wait_for(1).await;
-    fixture.wait_for_log(&intact, |delivery| delivery["state"] == "delivered").await;
+    fixture
+        .wait_for_log(&intact, |delivery| delivery["state"] == "delivered")
+        .await;
 
     let listed = fixture.manager.get("/webhooks").await;
     assert_eq!(listed.items().len(), 1);
@@ -197,6 +251,9 @@ async fn an_altered_webhook_is_neither_listed_nor_used() {
     assert_eq!(received.len(), 1);
     assert!(received[0].path.ends_with("tenant=a"));
     assert_eq!(fixture.endpoint.count(), 1);
-    let deleted = fixture.manager.delete(&format!("/webhooks/{altered}")).await;
+    let deleted = fixture
+        .manager
+        .delete(&format!("/webhooks/{altered}"))
+        .await;
     assert_eq!(deleted.status, StatusCode::NO_CONTENT);
 }

@@ -28,7 +28,12 @@ fn run(program: &str, arguments: &[&str], input: &str) -> String {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program}: {errors}");
@@ -78,7 +83,10 @@ async fn the_samples_of_the_guide_verify_deliveries() {
     let mut fixture = Fixture::start().await;
     let anyone = fixture.vault.client_with(None);
     assert_eq!(anyone.get(KEYS).await.status, StatusCode::NOT_FOUND);
-    let created = fixture.manager.post("/webhooks", fixture.webhook(&["token.created"])).await;
+    let created = fixture
+        .manager
+        .post("/webhooks", fixture.webhook(&["token.created"]))
+        .await;
     let secret = created.body["secret"].as_str().unwrap();
     fixture.deliver();
 
@@ -95,10 +103,16 @@ async fn the_samples_of_the_guide_verify_deliveries() {
     assert_eq!(verify_with_python(&received, secret), id);
 
     let mut forged = received.clone();
-    forged.bytes = String::from_utf8(forged.bytes).unwrap().replace("token.created", "token.deleted").into_bytes();
+    forged.bytes = String::from_utf8(forged.bytes)
+        .unwrap()
+        .replace("token.created", "token.deleted")
+        .into_bytes();
     assert_eq!(verify_with_node(&forged, &keys), "invalid signature");
     assert_eq!(verify_with_python(&forged, secret), "invalid signature");
-    assert_eq!(verify_with_python(&received, "whsec_AAAA"), "invalid signature");
+    assert_eq!(
+        verify_with_python(&received, "whsec_AAAA"),
+        "invalid signature"
+    );
 }
 
 /// `json-stable-stringify` of the parsed body is the body: receivers may verify either.
@@ -139,12 +153,17 @@ async fn a_rotated_key_signs_and_the_previous_one_stays_published() {
     let node = fixture.vault.second_node().await;
     let new_keys = text(node.client_with(None).get(KEYS).await.bytes);
     fixture.jobs.abort_all();
-    fixture.jobs.spawn(super::delivery_jobs::run(node.vault.webhooks.clone()));
+    fixture
+        .jobs
+        .spawn(super::delivery_jobs::run(node.vault.webhooks.clone()));
     fixture.create_token().await;
     let second = fixture.endpoint.wait_for(2).await.remove(1);
 
     assert_eq!(new_keys.matches("BEGIN PUBLIC KEY").count(), 2);
-    let newest = new_keys.split_inclusive("-----END PUBLIC KEY-----\n").next().unwrap();
+    let newest = new_keys
+        .split_inclusive("-----END PUBLIC KEY-----\n")
+        .next()
+        .unwrap();
     let id = second.event()["id"].as_str().unwrap();
     assert_eq!(verify_with_node(&second, newest), id);
     assert_eq!(verify_with_node(&second, &new_keys), id);

@@ -5,11 +5,11 @@ use cloakroom_emv3ds::codes::TransStatus;
 use cloakroom_platform::api::format_utc;
 use serde_json::{Value, json};
 
-use super::session::{CardReference, Session};
+use crate::sessions::session::{CardReference, Session};
 
 impl Session {
     /// An event that shows how far the session is.
-    pub(super) fn event(&self, kind: EventKind) -> Event {
+    pub(in crate::sessions) fn event(&self, kind: EventKind) -> Event {
         let mut session = self.identity();
         session["created_by"] = json!(self.created_by);
         session["created_at"] = format_utc(self.created_at).into();
@@ -27,7 +27,7 @@ impl Session {
     }
 
     /// An event that shows only that something happened.
-    pub(super) fn notification(&self, kind: EventKind) -> Event {
+    pub(in crate::sessions) fn notification(&self, kind: EventKind) -> Event {
         let mut session = self.identity();
         if kind == EventKind::ThreedsChallengeCompleted {
             let status = self.outcome().map(|is_successful| match is_successful {

@@ -13,16 +13,16 @@ const PREFIX: &str = "whsec_";
 pub(crate) struct Secret(Sensitive<Vec<u8>>);
 
 impl Secret {
-    pub(super) fn generate() -> Self {
+    pub(crate) fn generate() -> Self {
         Self(Sensitive::new(random_bytes::<32>().to_vec()))
     }
 
     /// `whsec_` and the bytes in Base64.
-    pub(super) fn text(&self) -> Sensitive<String> {
+    pub(crate) fn text(&self) -> Sensitive<String> {
         Sensitive::new(format!("{PREFIX}{}", STANDARD.encode(self.0.expose())))
     }
 
-    pub(super) fn seal(&self, keys: &TenantKeys, webhook: Uuid) -> Result<Vec<u8>, keys::Error> {
+    pub(crate) fn seal(&self, keys: &TenantKeys, webhook: Uuid) -> Result<Vec<u8>, keys::Error> {
         keys.seal(&record(&webhook), self.0.expose())
     }
 
