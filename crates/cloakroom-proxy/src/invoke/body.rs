@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody};
 use bytes::{Bytes, BytesMut};
 use cloakroom_platform::api::ApiError;
+use cloakroom_platform::config::Config;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 
@@ -26,10 +27,30 @@ pub(super) struct Limits {
     pub(super) timeout: Duration,
 }
 
+impl Limits {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            complete_bytes: config.proxy.max_replaced_bytes,
+            max_bytes: config.proxy.max_body_bytes,
+            timeout: config.http.body_timeout,
+        }
+    }
+}
+
 pub(super) enum ReceivedBody {
     Complete(Bytes),
     /// A larger body, of which the first part has been received.
     Streamed(StreamedBody),
+}
+
+impl ReceivedBody {
+    /// The body, unless it is streamed.
+    pub(super) fn complete(&self) -> Option<Bytes> {
+        match self {
+            Self::Complete(bytes) => Some(bytes.clone()),
+            Self::Streamed(_) => None,
+        }
+    }
 }
 
 /// Receives a body up to the limit. A body that is announced as larger is not received at all yet.

@@ -19,6 +19,7 @@ mod response;
 mod scanner;
 mod target;
 mod template;
+mod transform;
 mod values;
 mod xml;
 

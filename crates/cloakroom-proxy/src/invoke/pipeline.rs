@@ -4,23 +4,18 @@ use axum::extract::Request;
 use axum::response::Response;
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
-use cloakroom_core::gates::rate_limits::admit_work;
-use cloakroom_crypto::Sensitive;
 use cloakroom_egress::{Destination, DestinationUrl, ResponseBody, Timeouts};
 use cloakroom_platform::api::ApiError;
 use http::StatusCode;
-use serde_json::Value;
 
-use super::body::{self, Limits, ReceivedBody};
+use super::body::{self, Limits};
 use super::call::Call;
 use super::error::Error;
 use super::outgoing::{Outgoing, OutgoingBody};
 use super::replace::{Replaced, replace};
 use super::target::Target;
-use super::{encrypted, headers, response};
-use crate::exchange::{Exchange, OutgoingRequest, ReceivedRequest};
+use super::{response, transform};
 use crate::server::ProxyServer;
-use crate::transforms;
 
 /// Sends a request to its destination, with tokens replaced by their data, and returns the response.
 pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Response, Error> {
@@ -31,127 +26,33 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
     server.egress.check(&target.base, target.hosts())?;
     target.base.join(&call.suffix, None)?;
 
-    let body = body::receive(body, limits(server)).await?;
-    let sent_body = match &body {
-        ReceivedBody::Complete(bytes) => Some(bytes.clone()),
-        ReceivedBody::Streamed(_) => None,
-    };
+    let limits = Limits::new(&server.config);
+    let body = body::receive(body, limits).await?;
+    let sent_body = body.complete();
     let replaced = match &target.replaces_for {
         Some(caller) => replace(server, &target, caller, &call, body).await?,
         None => Replaced {
             outgoing: Outgoing::verbatim(&call, body),
-            encrypted: decrypt_for_transforms(server, &target, &call).await?,
+            encrypted: transform::decrypt(server, &target, &call).await?,
         },
     };
-    let Replaced {
-        mut outgoing,
-        encrypted,
-    } = replaced;
-    let mut exchange = match (&target.definition, sent_body) {
-        (Some(definition), Some(sent_body))
-            if target.transforms_request() || target.transforms_response() =>
-        {
-            let mut exchange = exchange(&call, sent_body, &mut outgoing, encrypted);
-            let _permit = admit_work(&server.limits, target.tenant, true).await?;
-            let applied =
-                transforms::apply_request(server, &definition.transforms, &mut exchange).await;
-            applied.map_err(ApiError::from)?;
-            take_back(&mut exchange, &mut outgoing);
-            Some(exchange)
+    let (mut outgoing, exchange) = match target.has_transforms() {
+        true => {
+            let sent_body = sent_body.ok_or(Error::BodyTooLarge(limits.complete_bytes))?;
+            transform::request(server, &target, &call, sent_body, replaced).await?
         }
-        (_, None) if target.transforms_request() || target.transforms_response() => {
-            return Err(Error::BodyTooLarge(limits(server).complete_bytes));
-        }
-        _ => None,
+        false => (replaced.outgoing, None),
     };
-    if target.transforms_response() {
-        headers::require_identity(&mut outgoing.headers);
-    }
 
     let url = target.base.join(&call.suffix, outgoing.query.as_deref())?;
     record(server, &target, &call, &mut outgoing, &url).await?;
     let received = send(server, &target, outgoing, &url).await?;
-
-    match (&target.definition, &mut exchange) {
-        (Some(definition), Some(exchange))
-            if target.transforms_response() && received.status().is_success() =>
-        {
-            let max_bytes = limits(server).complete_bytes;
-            let mut received = response::receive(received, max_bytes).await?;
-            let transforms = &definition.transforms;
-            let _permit = admit_work(&server.limits, target.tenant, true).await?;
-            transforms::apply_response(server, transforms, exchange, &mut received)
-                .await
-                .map_err(ApiError::from)?;
-            Ok(response::complete(received))
+    match exchange {
+        Some(exchange) if target.transforms_response() && received.status().is_success() => {
+            transform::response(server, &target, exchange, received, limits).await
         }
         _ => Ok(response::streamed(received)),
     }
-}
-
-/// Decrypts `BT-ENCRYPTED` for `tokenize` transforms of a proxy that replaces no expressions. They have the permissions of
-/// the proxy's application, and so has the decryption: a client encryption key may be bound to it.
-async fn decrypt_for_transforms(
-    server: &ProxyServer,
-    target: &Target,
-    call: &Call,
-) -> Result<Option<Value>, Error> {
-    let definition = target.definition.as_ref();
-    let application = definition.and_then(|it| it.transforms.application.clone());
-    let Some(application) = application else {
-        return Ok(None);
-    };
-    let origin = call.client.map(|client| client.0);
-    let caller = Caller::new(application, call.trace_id.clone(), origin);
-    encrypted::decrypt(server, &caller, &call.headers).await
-}
-
-fn limits(server: &ProxyServer) -> Limits {
-    let settings = &server.config.proxy;
-    Limits {
-        complete_bytes: settings.max_replaced_bytes,
-        max_bytes: settings.max_body_bytes,
-        timeout: server.config.http.body_timeout,
-    }
-}
-
-/// What transforms see. The body that is sent moves into it and back.
-fn exchange(
-    call: &Call,
-    sent_body: bytes::Bytes,
-    outgoing: &mut Outgoing,
-    encrypted: Option<Value>,
-) -> Exchange {
-    let body = match &outgoing.body {
-        ReceivedBody::Complete(bytes) => bytes.to_vec(),
-        ReceivedBody::Streamed(_) => Vec::new(),
-    };
-    Exchange {
-        received: ReceivedRequest {
-            method: call.method.clone(),
-            suffix: call.suffix.clone(),
-            query: call.query.clone(),
-            headers: headers::outgoing(&call.headers),
-            body: sent_body,
-        },
-        request: OutgoingRequest {
-            method: outgoing.method.clone(),
-            headers: std::mem::take(&mut outgoing.headers),
-            body: Sensitive::new(body),
-        },
-        encrypted,
-        caller: call.caller.clone(),
-        trace_id: call.trace_id.clone(),
-        origin: call.client.map(|client| client.0),
-        created: Vec::new(),
-    }
-}
-
-fn take_back(exchange: &mut Exchange, outgoing: &mut Outgoing) {
-    let request = &mut exchange.request;
-    outgoing.headers = std::mem::take(&mut request.headers);
-    let body = std::mem::replace(&mut request.body, Sensitive::new(Vec::new()));
-    outgoing.body = ReceivedBody::Complete(body.into_inner().into());
 }
 
 /// Records the use of every value together with the destination. Durable before anything is sent; if it cannot be

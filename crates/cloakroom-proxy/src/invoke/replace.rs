@@ -32,13 +32,10 @@ pub(super) async fn replace(
     call: &Call,
     mut body: ReceivedBody,
 ) -> Result<Replaced, Error> {
-    let complete = match &mut body {
-        ReceivedBody::Complete(bytes) => Some(bytes.clone()),
-        ReceivedBody::Streamed(body) => {
-            body.reject_expressions(ContentKind::of(&call.headers))?;
-            None
-        }
-    };
+    if let ReceivedBody::Streamed(body) = &mut body {
+        body.reject_expressions(ContentKind::of(&call.headers))?;
+    }
+    let complete = body.complete();
     let template = RequestTemplate::parse(&call.headers, call.query.as_deref(), complete.as_ref())?;
     let values = values::load(server, target, caller, &call.headers, &template).await?;
     let mut outgoing = Outgoing::verbatim(call, body);
@@ -93,10 +90,10 @@ fn member<'a>(proxy: &'a Value, path: &str) -> &'a Value {
 
 /// The proxied request, for expressions in headers.
 fn proxy_value(target: &Target, call: &Call, body: &ReceivedBody) -> Value {
-    let body = match body {
-        ReceivedBody::Complete(body) => std::str::from_utf8(body).ok(),
-        ReceivedBody::Streamed(_) => None,
-    };
+    let body = body.complete();
+    let body = body
+        .as_deref()
+        .and_then(|body| std::str::from_utf8(body).ok());
     json!({
         "request": {
             "method": call.method.as_str(),

@@ -94,7 +94,12 @@ impl Target {
         settings.egress_hosts.as_ref()
     }
 
-    pub(super) fn transforms_request(&self) -> bool {
+    /// Whether requests or responses are transformed.
+    pub(super) fn has_transforms(&self) -> bool {
+        self.transforms_request() || self.transforms_response()
+    }
+
+    fn transforms_request(&self) -> bool {
         let definition = self.definition.as_ref();
         definition.is_some_and(|it| !it.transforms.request.is_empty())
     }

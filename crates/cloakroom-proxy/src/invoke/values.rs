@@ -55,8 +55,7 @@ pub(super) async fn load(
         true => None,
         false => Some(admit_work(&server.limits, caller.tenant, distinct.len() <= 1).await?),
     };
-    let transforms = target.transforms_request() || target.transforms_response();
-    let encrypted = match uses_encrypted || transforms {
+    let encrypted = match uses_encrypted || target.has_transforms() {
         true => encrypted::decrypt(server, caller, sent).await?,
         false => None,
     };

@@ -247,7 +247,7 @@ async fn destinations_outside_of_the_allowlist_are_rejected() {
 #[tokio::test]
 async fn a_suffix_cannot_leave_the_path_of_the_url() {
     let fixture = Fixture::start().await;
-    for suffix in ["/%2e%2e/admin", "/a%2f..%2f..%2fadmin", "/%252e%252e/x"] {
+    for suffix in ["/a%2f..%2f..%2fadmin", "/%252e%252e/x", "/a/..;/x"] {
         let request = fixture
             .client
             .request(Method::GET, &format!("/proxy{suffix}"));
