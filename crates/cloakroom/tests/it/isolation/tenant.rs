@@ -34,6 +34,7 @@ pub(super) struct TestTenant {
     pub(super) browser: Client,
     /// Id of a client encryption key.
     pub(super) client_key: String,
+    pub(super) webhook: String,
     /// Used in the tenant's members, texts and metadata.
     pub(super) name: String,
     pub(super) tokens: Vec<TenantToken>,
@@ -103,6 +104,7 @@ impl TestTenant {
             manager: client.with_key(&management.key),
             browser: client.with_key(&browser.key),
             client_key: String::new(),
+            webhook: String::new(),
             client,
             tenant,
             name,
@@ -119,6 +121,7 @@ impl TestTenant {
         test_tenant.create_tokens(number).await;
         test_tenant.create_intent(number).await;
         test_tenant.create_client_key().await;
+        test_tenant.create_webhook().await;
         test_tenant.create_singletons(vault).await;
         test_tenant.read_pages().await;
         test_tenant.snapshot = test_tenant.read_all(&vault.base_url).await;
@@ -129,6 +132,13 @@ impl TestTenant {
     async fn create_client_key(&mut self) {
         self.client_key = self.manager.post("/keys", json!({})).await.id();
         self.traces.push(self.client_key.clone());
+    }
+
+    /// Creates a webhook.
+    async fn create_webhook(&mut self) {
+        let new = json!({"name": self.name, "url": "https://hooks.example.com/", "events": ["token.created"]});
+        self.webhook = self.manager.post("/webhooks", new).await.id();
+        self.traces.push(self.webhook.clone());
     }
 
     /// The nonce and the key of a new session that is not authorized.
@@ -248,6 +258,7 @@ impl TestTenant {
             &format!("{application}/keys"),
             "/applications",
             "/keys",
+            "/webhooks",
             "/tenants/self",
             "/tenants/self/quotas",
             "/tenants/self/security-contact",

@@ -81,6 +81,7 @@ impl Attempt {
             || attempt.build_tenant(chance, parties)
             || attempt.build_members(chance, parties)
             || attempt.build_keys(parties)
+            || attempt.build_webhooks(parties)
             || attempt.build_enrichments(chance, parties)
             || attempt.build_threeds(chance, parties)
             || attempt.build_shared_resources(parties);
