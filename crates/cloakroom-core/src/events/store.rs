@@ -13,7 +13,8 @@ use crate::keys::AuditKey;
 /// stale.
 ///
 /// `recorded_at` is the order of events. It is read once, after the change has its locks: the start of the transaction
-/// may precede an earlier change that it waited for.
+/// may precede an earlier change that it waited for. `offset 0` makes the webhooks of a tenant one index probe: a join
+/// would read the webhooks of all tenants.
 #[macro_export]
 macro_rules! insert_events {
     ($events:expr, $done:literal) => {
@@ -35,10 +36,14 @@ macro_rules! insert_events {
             "::text[]::webhook_event[]) with ordinality
                 as event (tenant_id, event_id, event_type, entity, actor_type, actor_id, trace_id,
                           occurred_at, payload, mac, position)
-            join webhook
-              on webhook.tenant_id = event.tenant_id
-             and webhook.is_enabled
-             and event.event_type = any(webhook.events)
+            cross join lateral (
+                select webhook_id
+                from webhook
+                where tenant_id = event.tenant_id
+                  and is_enabled
+                  and event.event_type = any(events)
+                offset 0
+            ) as webhook
             where (select count(*) from ",
             $done,
             ") > 0

@@ -35,6 +35,7 @@ pub(super) struct TestTenant {
     /// Id of a client encryption key.
     pub(super) client_key: String,
     pub(super) proxy: String,
+    pub(super) webhook: String,
     /// Used in the tenant's members, texts and metadata.
     pub(super) name: String,
     pub(super) tokens: Vec<TenantToken>,
@@ -105,6 +106,7 @@ impl TestTenant {
             browser: client.with_key(&browser.key),
             client_key: String::new(),
             proxy: String::new(),
+            webhook: String::new(),
             client,
             tenant,
             name,
@@ -122,6 +124,7 @@ impl TestTenant {
         test_tenant.create_intent(number).await;
         test_tenant.create_client_key().await;
         test_tenant.create_proxy().await;
+        test_tenant.create_webhook().await;
         test_tenant.create_singletons(vault).await;
         test_tenant.read_pages().await;
         test_tenant.snapshot = test_tenant.read_all(&vault.base_url).await;
@@ -141,6 +144,13 @@ impl TestTenant {
         self.proxy = created.id();
         let key = created.body["key"].as_str().unwrap_or_default();
         self.traces.extend([self.proxy.clone(), key.to_owned()]);
+    }
+
+    /// Creates a webhook.
+    async fn create_webhook(&mut self) {
+        let new = json!({"name": self.name, "url": "https://hooks.example.com/", "events": ["token.created"]});
+        self.webhook = self.manager.post("/webhooks", new).await.id();
+        self.traces.push(self.webhook.clone());
     }
 
     /// The nonce and the key of a new session that is not authorized.
@@ -260,6 +270,7 @@ impl TestTenant {
             &format!("{application}/keys"),
             "/applications",
             "/keys",
+            "/webhooks",
             "/tenants/self",
             "/tenants/self/quotas",
             "/tenants/self/security-contact",

@@ -79,12 +79,17 @@ async fn populate(vault: &TestVault, tenant: &Tenant) -> Client {
     let public = vault.holder(tenant, ApplicationKind::Public, public).await;
     let browser = vault.client_with(Some(&public.key));
     browser.post("/sessions", json!({})).await;
-    let keys = grants(&[Permission::KeysCreate]);
+    let keys = grants(&[Permission::KeysCreate, Permission::WebhookCreate]);
     let keys = vault
         .holder(tenant, ApplicationKind::Management, keys)
         .await;
     let keys = vault.client_with(Some(&keys.key));
     keys.post("/keys", json!({})).await;
+    let webhook =
+        json!({"name": "n", "url": "https://hooks.example.com/", "events": ["token.created"]});
+    let webhook = keys.post("/webhooks", webhook).await;
+    assert_eq!(webhook.status, StatusCode::CREATED);
+    tokens.post("/tokens", note("event")).await;
     add_member(vault, tenant, "ada@example.com", Role::Owner).await;
     let new = NewInvitation {
         email: Email::parse("grace@example.com").unwrap(),
@@ -112,10 +117,10 @@ async fn deletion_revokes_access_on_all_nodes_and_removes_rows() {
         )
         .await;
     let other_node_client = other.client_with(Some(&holder.key));
-    assert_eq!(other_node_client.get("/v2/tokens").await.items().len(), 4);
+    assert_eq!(other_node_client.get("/v2/tokens").await.items().len(), 5);
     let before = rows_of(&vault, &tenant).await;
     let filled = before.iter().filter(|(_, count)| *count > 0).count();
-    assert!(filled >= 15, "{before:?}");
+    assert!(filled >= 17, "{before:?}");
     let other_rows = rows_of(&vault, &other_tenant).await;
     let lines = LogCapture::start();
 
@@ -143,7 +148,7 @@ async fn deletion_revokes_access_on_all_nodes_and_removes_rows() {
     }
     let left = rows_of(&vault, &other_tenant).await;
     assert_eq!(left, other_rows);
-    assert_eq!(other_client.get("/v2/tokens").await.items().len(), 4);
+    assert_eq!(other_client.get("/v2/tokens").await.items().len(), 5);
     let examined = access::verify_rows(&vault.vault.db, vault.vault.keys.control())
         .await
         .unwrap();

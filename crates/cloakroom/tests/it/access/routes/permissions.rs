@@ -198,6 +198,8 @@ async fn create_resource(
     }
     let id = if path.starts_with("/tenants/self") {
         create_tenant_resource(vault, tenant, path).await
+    } else if path.starts_with("/webhooks") {
+        create_webhook(vault, tenant).await
     } else if path.starts_with("/keys") {
         let creating = grants(&[Permission::KeysCreate]);
         let manager = vault.holder(tenant, ApplicationKind::Management, creating);
@@ -246,12 +248,33 @@ fn valid_body(route: &RouteRequirement, id: &str) -> (&'static str, Value) {
             json!({"name": "n", "type": "management", "permissions": held})
         }
         (&Method::POST | &Method::PUT, "/proxies" | "/proxies/{id}") => new_proxy(),
+        (&Method::POST, "/webhooks/{id}/replay") => {
+            json!({"from": "2030-01-01T00:00:00Z", "to": "2030-01-02T00:00:00Z"})
+        }
+        (&Method::POST | &Method::PUT, path) if path.starts_with("/webhooks") => webhook_body(),
         (&Method::POST | &Method::PUT, path) if path.starts_with("/tenants/self") => {
             json!({"name": "n", "email": "a@b", "role": "ADMIN", "member_id": id})
         }
         _ => json!({}),
     };
     ("application/json", body)
+}
+
+fn webhook_body() -> Value {
+    json!({"name": "n", "url": "https://hooks.example.com/", "events": ["token.created"]})
+}
+
+/// Creates a webhook instead of those that the tenant has, which could be the maximum; returns its id.
+async fn create_webhook(vault: &TestVault, tenant: &Tenant) -> String {
+    use Permission::{WebhookCreate, WebhookDelete, WebhookRead};
+    let managing = grants(&[WebhookCreate, WebhookDelete, WebhookRead]);
+    let manager = vault.holder(tenant, ApplicationKind::Management, managing);
+    let manager = vault.client_with(Some(&manager.await.key));
+    for webhook in manager.get("/webhooks").await.items() {
+        let id = webhook["id"].as_str().unwrap();
+        manager.delete(&format!("/webhooks/{id}")).await;
+    }
+    manager.post("/webhooks", webhook_body()).await.id()
 }
 
 /// Creates a member or invitation, or requests the deletion, of the tenant, as the route requires; returns its id.

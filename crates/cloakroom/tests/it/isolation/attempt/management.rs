@@ -210,6 +210,31 @@ impl Attempt {
         true
     }
 
+    pub(super) fn build_webhooks(&mut self, parties: Parties<'_>) -> bool {
+        let webhook =
+            json!({"name": "n", "url": "https://hooks.example.com/", "events": ["token.created"]});
+        match self.method_and_path() {
+            ("GET", "/webhooks") => self.query("", own(1)),
+            ("POST", "/webhooks") => {
+                self.body = Some(webhook);
+                self.expected = Expected::Fresh;
+            }
+            ("GET" | "DELETE", "/webhooks/{id}" | "/webhooks/{id}/deliveries") => {
+                self.insert_foreign_id("{id}", &parties.owner.webhook);
+            }
+            ("PUT", "/webhooks/{id}") => {
+                self.insert_foreign_id("{id}", &parties.owner.webhook);
+                self.body = Some(webhook);
+            }
+            ("POST", "/webhooks/{id}/replay") => {
+                self.insert_foreign_id("{id}", &parties.owner.webhook);
+                self.body = Some(json!({"event_id": parties.owner.client_key}));
+            }
+            _ => return false,
+        }
+        true
+    }
+
     pub(super) fn build_enrichments(
         &mut self,
         chance: &mut SeededRng,
@@ -259,7 +284,11 @@ impl Attempt {
             }
             (
                 "GET",
-                "/permissions" | "/application-templates" | "/roles" | "/logs/entity-types",
+                "/permissions"
+                | "/application-templates"
+                | "/roles"
+                | "/logs/entity-types"
+                | "/webhooks/event-types",
             ) => self.expected = Expected::Status(StatusCode::OK),
             (
                 "GET" | "POST",

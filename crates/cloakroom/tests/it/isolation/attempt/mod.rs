@@ -82,6 +82,7 @@ impl Attempt {
             || attempt.build_members(chance, parties)
             || attempt.build_keys(parties)
             || attempt.build_proxies(chance, parties)
+            || attempt.build_webhooks(parties)
             || attempt.build_enrichments(chance, parties)
             || attempt.build_threeds(chance, parties)
             || attempt.build_proxy(parties)
