@@ -144,27 +144,28 @@ mod tests {
     #[test]
     fn a_key_takes_precedence_over_a_url() {
         let key = |key: &str| Selector::Key(key.to_owned());
-        let url = "https://api.example.com";
-        let cases: [(&[(&str, &str)], &str, Selector); 7] = [
+        const URL: &str = "https://api.example.com";
+        type Sent = &'static [(&'static str, &'static str)];
+        let cases: [(Sent, &str, Selector); 7] = [
             (&[], "", Selector::Url(None)),
             (
-                &[("bt-proxy-url", url)],
+                &[("bt-proxy-url", URL)],
                 "",
-                Selector::Url(Some(url.to_owned())),
+                Selector::Url(Some(URL.to_owned())),
             ),
             (
-                &[("bt-proxy-url", url), ("bt-proxy-url", url)],
+                &[("bt-proxy-url", URL), ("bt-proxy-url", URL)],
                 "",
                 Selector::Url(None),
             ),
             (
-                &[("bt-proxy-url", url), ("bt-proxy-key", "k")],
+                &[("bt-proxy-url", URL), ("bt-proxy-key", "k")],
                 "",
                 key("k"),
             ),
             (&[("bt-proxy-key", "k")], "bt-proxy-key=other", key("k")),
             (&[("bt-proxy-key", "k"), ("bt-proxy-key", "l")], "", key("")),
-            (&[("bt-proxy-url", url)], "a=b&bt-proxy-key=k", key("k")),
+            (&[("bt-proxy-url", URL)], "a=b&bt-proxy-key=k", key("k")),
         ];
         for (sent, query, expected) in cases {
             let mut headers = HeaderMap::new();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cloakroom_core::access::{ApplicationKind, PrincipalKind, Purpose};
+use cloakroom_core::access::{ApplicationKind, Purpose};
 use cloakroom_core::caller::Caller;
 use cloakroom_egress::{DestinationUrl, HostList};
 use cloakroom_platform::api::ApiError;
@@ -37,9 +37,8 @@ impl Target {
     fn ephemeral(call: &Call) -> Result<Self, Error> {
         let caller = call.caller.clone().ok_or_else(ApiError::unauthorized)?;
         Purpose::Use.require_anywhere(&caller)?;
-        if caller.kind != PrincipalKind::Application
-            || caller.application_kind != ApplicationKind::Private
-        {
+        // Sessions belong to public applications.
+        if caller.application_kind != ApplicationKind::Private {
             return Err(Error::EphemeralNeedsPrivateKey);
         }
         if caller.settings.disable_ephemeral_proxy {

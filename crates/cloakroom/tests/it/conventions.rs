@@ -288,7 +288,9 @@ async fn cross_origin_requests_are_allowed() {
         "x-ratelimit-limit,x-ratelimit-remaining,x-ratelimit-reset,ratelimit-policy,ratelimit";
     assert_eq!(
         exposed,
-        format!("bt-trace-id,etag,location,retry-after,{limits},deprecation,sunset,link")
+        format!(
+            "bt-trace-id,etag,location,retry-after,bt-proxy-destination-status,{limits},deprecation,sunset,link"
+        )
     );
 }
 
