@@ -70,7 +70,8 @@ mod tests {
     fn the_transform_that_reveals_less_applies_to_a_use() {
         use Permission::{ProxyInvoke, TokenRead, TokenUse};
         use Transform::{Mask, Redact, Reveal};
-        let cases: [(&[(Permission, Transform)], Option<Transform>); 8] = [
+        type Rules = &'static [(Permission, Transform)];
+        let cases: [(Rules, Option<Transform>); 8] = [
             (&[], None),
             (&[(TokenRead, Reveal)], None),
             (&[(TokenUse, Reveal)], Some(Reveal)),

@@ -17,23 +17,6 @@ async fn the_callers_rules_decide_what_is_sent() {
         "type": "token", "data": "secret-value", "containers": ["/pci/"], "mask": "{{ data | last4 }}",
     });
     let id = fixture.client.post("/tokens", new).await.id();
-    let intent = fixture
-        .client
-        .post("/token-intents", json!({"type": "token", "data": "intent"}))
-        .await
-        .id();
-    let ruled = |rules: &[(&str, Transform, Permission)]| {
-        let rules = rules
-            .iter()
-            .zip(1..)
-            .map(|((container, transform, permission), priority)| {
-                rule(priority, container, *transform, &[*permission])
-            });
-        Grants {
-            rules: rules.collect(),
-            ..grants(&[])
-        }
-    };
     let denied = None;
     let cases = [
         (grants(&[ProxyInvoke]), Some("secret-value")),
@@ -87,14 +70,37 @@ async fn the_callers_rules_decide_what_is_sent() {
             }
         }
     }
-    // Intents have no container and are sent only in plaintext.
-    for (transform, expected) in [(Reveal, StatusCode::OK), (Mask, StatusCode::FORBIDDEN)] {
-        let granted = ruled(&[("/", transform, TokenUse)]);
+}
+
+/// Access rules with one permission each.
+fn ruled(rules: &[(&str, Transform, Permission)]) -> Grants {
+    let rules = rules.iter().zip(1..);
+    let rules = rules.map(|((container, transform, permission), priority)| {
+        rule(priority, container, *transform, &[*permission])
+    });
+    Grants {
+        rules: rules.collect(),
+        ..grants(&[])
+    }
+}
+
+/// Intents have no container. A rule for the default container of their type decides.
+#[tokio::test]
+async fn token_intents_are_sent_only_in_plaintext() {
+    let fixture = Fixture::start().await;
+    let intent = json!({"type": "token", "data": "intent"});
+    let intent = fixture.client.post("/token-intents", intent).await.id();
+    let body = format!("{{{{ token_intent: {intent} | json: '$.data' }}}}");
+    for (transform, expected) in [
+        (Transform::Reveal, StatusCode::OK),
+        (Transform::Mask, StatusCode::FORBIDDEN),
+    ] {
+        let granted = ruled(&[("/", transform, Permission::TokenUse)]);
         let client = fixture.vault.client(&fixture.tenant, granted).await;
-        let body = format!("{{{{ token_intent: {intent} | json: '$.data' }}}}");
-        let response = fixture.post_as(&client, "text/plain", body).await;
+        let response = fixture.post_as(&client, "text/plain", &*body).await;
         assert_eq!(response.status, expected, "{transform:?} {}", response.body);
     }
+    assert_eq!(fixture.destination.only().text(), "intent");
 }
 
 #[tokio::test]

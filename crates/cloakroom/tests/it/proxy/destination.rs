@@ -46,11 +46,13 @@ impl Received {
     }
 }
 
+type Respond = dyn Fn(&Received) -> Response<Body> + Send + Sync;
+
 /// How the destination responds.
 #[derive(Clone)]
 pub(super) enum Behavior {
     /// With this response, after the whole request.
-    Respond(Arc<dyn Fn(&Received) -> Response<Body> + Send + Sync>),
+    Respond(Arc<Respond>),
     /// With these bytes instead of HTTP, after the head of the request; then it closes the connection.
     Raw(&'static [u8]),
     /// Never, although it accepts the request.
