@@ -84,7 +84,7 @@ async fn list_webhooks(
         .iter()
         .map(|webhook| WebhookBody::new(caller.tenant, webhook));
     Answer::ok(&WebhookPageBody {
-        pagination: PaginationBody {
+        pagination: WebhookPaginationBody {
             page_size: listed.len(),
         },
         data: bodies.collect(),
@@ -239,12 +239,12 @@ impl From<WebhookChangeBody> for NewWebhook {
 /// The webhooks of a tenant.
 #[derive(Serialize, ToSchema)]
 struct WebhookPageBody<'a> {
-    pagination: PaginationBody,
+    pagination: WebhookPaginationBody,
     data: Vec<WebhookBody<'a>>,
 }
 
 #[derive(Serialize, ToSchema)]
-struct PaginationBody {
+struct WebhookPaginationBody {
     page_size: usize,
 }
 
