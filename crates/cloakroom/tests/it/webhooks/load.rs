@@ -13,8 +13,8 @@ use super::endpoint::Behavior::{Slow, Status};
 const COPY: &str = "insert into webhook_delivery (tenant_id, webhook_id, event_id, event_type, entity, actor_type, actor_id,
         trace_id, occurred_at, recorded_at, payload, mac)
     select tenant_id, webhook_id, gen_random_uuid(), event_type, entity, actor_type, actor_id, trace_id, occurred_at,
-        clock_timestamp(), payload, mac
-    from webhook_delivery, generate_series(1, $1)";
+        recorded_at + copy * interval '1 microsecond', payload, mac
+    from webhook_delivery, generate_series(1, $1::integer) as copy";
 
 #[tokio::test]
 async fn an_unreachable_endpoint_is_paused() {
