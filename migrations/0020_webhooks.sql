@@ -38,7 +38,7 @@ create type webhook_event as (
 -- One row per webhook and event, inserted by the statement that makes the event true. `payload` contains ids, names and
 -- metadata, which other tables hold in clear as well; `mac` covers the event, so that SQL cannot make Cloakroom sign
 -- another one. Events with the same `entity` are delivered in the order of `recorded_at`. Retries end 72 hours after
--- `retry_from`. States: 1 pending, 2 delivered, 3 failed.
+-- `retry_from`, which is the time of the first failed attempt, or of the event or its replay before that. States: 1 pending, 2 delivered, 3 failed.
 create table webhook_delivery (
     tenant_id integer not null,
     webhook_id uuid not null,
@@ -64,14 +64,18 @@ create table webhook_delivery (
 -- Rows change state within seconds of their insert: free space keeps updates on the page, and vacuum runs early.
 with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 create index webhook_delivery_due on webhook_delivery (tenant_id, webhook_id, next_at) where state = 1;
+-- Events that later ones of the same entity wait for.
 create index webhook_delivery_order on webhook_delivery (tenant_id, webhook_id, entity, recorded_at, event_id)
-    where state = 1 and entity <> '';
+    where state = 1 and entity <> '' and attempts < 3;
 -- Its condition always holds. It keeps the index from being used to find rows by their key, which it would do slowly.
 create index webhook_delivery_log on webhook_delivery (tenant_id, webhook_id, recorded_at, event_id)
     where state >= 1;
--- For the sweep alone.
+-- Few among many delivered ones, for their list and their replay.
+create index webhook_delivery_failed on webhook_delivery (tenant_id, webhook_id, recorded_at, event_id)
+    where state = 3;
+-- For the sweep and the age of the backlog.
 create index webhook_delivery_finished on webhook_delivery (state, finished_at) where state > 1;
-create index webhook_delivery_overdue on webhook_delivery (retry_from) where state = 1;
+create index webhook_delivery_overdue on webhook_delivery (tenant_id, webhook_id, retry_from) where state = 1;
 
 -- The keys that sign deliveries, newest version last. `sealed` is the private key (PKCS#8), encrypted with the system
 -- key of the same version.

@@ -75,7 +75,11 @@ pub(crate) async fn run(config: Config, command: WebhookCommand) -> anyhow::Resu
             let selection = replay.selection()?;
             let replayed =
                 deliveries::replay_as_operator(&vault, tenant.id, replay.webhook, selection);
-            print_line!("{} events are pending again", replayed.await?);
+            let replayed = replayed.await?;
+            print_line!("{} events are pending again", replayed.count);
+            if let Some(from) = replayed.next_from {
+                print_line!("there may be more; continue with --from {from}");
+            }
         }
         WebhookCommand::Enable { tenant, webhook } => {
             let tenant = tenants::find(&vault, tenant).await?;

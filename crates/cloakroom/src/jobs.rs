@@ -228,15 +228,26 @@ async fn maintain_webhooks(node: Node) {
     }
 }
 
-/// Maintains webhooks once; does nothing if another node holds the lease.
+/// Maintains webhooks once; only measures if another node holds the lease.
 pub async fn maintain_webhooks_once(node: &Node, holder: Uuid) -> Result<(), storage::Error> {
-    // Every node measures, so that each has the figures whichever is scraped.
-    deliveries::measure(node).await?;
-    if !storage::hold_lease(&node.db, "webhooks", holder, SWEEP_LEASE).await? {
-        return Ok(());
+    let maintained = maintain_deliveries(node, holder).await;
+    // Every node measures, so that each has the figures whichever is scraped. Last, and without regard to errors: figures
+    // must not keep deliveries from being removed.
+    if let Err(error) = deliveries::measure(node).await {
+        tracing::warn!(
+            job = "webhooks",
+            error.kind = error.kind(),
+            "the backlog of webhooks could not be measured; its metrics are out of date"
+        );
     }
-    webhooks::disable_failing(node).await?;
-    deliveries::sweep(node).await?;
+    maintained
+}
+
+async fn maintain_deliveries(node: &Node, holder: Uuid) -> Result<(), storage::Error> {
+    if storage::hold_lease(&node.db, "webhooks", holder, SWEEP_LEASE).await? {
+        webhooks::disable_failing(node).await?;
+        deliveries::sweep(node).await?;
+    }
     Ok(())
 }
 

@@ -271,6 +271,11 @@ impl Entry {
         }
     }
 
+    /// Approximate size of its event's row.
+    pub fn event_bytes(&self) -> usize {
+        self.event.as_ref().map_or(0, |event| event.size_bytes())
+    }
+
     pub fn is_revealed(&self) -> bool {
         self.outcome == Outcome::Revealed
     }

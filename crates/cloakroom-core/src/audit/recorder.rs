@@ -17,8 +17,10 @@ use super::{ChainWriters, store};
 /// Entries in one commit, unless a single request has more. Signing a thousand would block requests
 /// for tens of milliseconds.
 const BATCH_MAX: usize = 200;
-/// Approximate maximum size of an entry.
+/// Approximate maximum size of an entry without its event.
 const ENTRY_BYTES: usize = 300;
+/// Approximate size of the event of a read.
+const READ_EVENT_BYTES: usize = 500;
 /// Capacity of the queue; when it is full, senders wait.
 pub(super) const QUEUE_MAX: usize = 10_000;
 /// How long queued entries wait for others. Well below the second within which they must be
@@ -43,7 +45,7 @@ impl ReadRecorder {
         // large.
         let limits = BatchLimits {
             max_in_flight: 1,
-            max_bytes: BATCH_MAX * ENTRY_BYTES,
+            max_bytes: BATCH_MAX * (ENTRY_BYTES + READ_EVENT_BYTES),
             ..BatchLimits::for_statements(settings.max_connections, settings.acquire_timeout)
         };
         Batcher::new(
@@ -74,7 +76,8 @@ impl BatchHandler for ReadRecorder {
     }
 
     fn size_bytes(entries: &Vec<Entry>) -> usize {
-        entries.len() * ENTRY_BYTES
+        let events: usize = entries.iter().map(Entry::event_bytes).sum();
+        entries.len() * ENTRY_BYTES + events
     }
 }
 

@@ -6,6 +6,7 @@ use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage;
 use uuid::Uuid;
 
+use super::event::key_deleted;
 use super::store;
 
 /// Small enough that a batch commits quickly and holds few locks.
@@ -22,23 +23,20 @@ pub async fn sweep(vault: &Vault) -> Result<u64, storage::Error> {
             return Ok(removed);
         }
         let keys = store::sweep_keys(&transaction, &expired).await?;
-        let applications = entries(EntityKind::Application, &expired).into_iter();
-        let deleted = |(entry, (_, id)): (Entry, &(i32, Uuid))| {
-            entry.with_event(Event::of_id(
-                EventKind::ApplicationDeleted,
-                "application",
-                id,
-            ))
-        };
-        let applications = applications.zip(&expired).map(deleted).collect();
-        let keys = entries(EntityKind::ApplicationKey, &keys);
-        transaction.commit(&[keys, applications].concat()).await?;
+        let keys = keys.iter().map(|(tenant, application, id)| {
+            let entry = expire(*tenant, EntityKind::ApplicationKey, *id);
+            entry.with_event(key_deleted(*application, *id))
+        });
+        let applications = expired.iter().map(|(tenant, id)| {
+            let event = Event::of_id(EventKind::ApplicationDeleted, "application", id);
+            expire(*tenant, EntityKind::Application, *id).with_event(event)
+        });
+        let entries: Vec<Entry> = keys.chain(applications).collect();
+        transaction.commit(&entries).await?;
         removed += expired.len() as u64;
     }
 }
 
-fn entries(entity: EntityKind, expired: &[(i32, Uuid)]) -> Vec<Entry> {
-    let entry =
-        |(tenant, id): &(i32, Uuid)| Entry::by_system(*tenant, Operation::Expire, entity, *id);
-    expired.iter().map(entry).collect()
+fn expire(tenant: i32, entity: EntityKind, id: Uuid) -> Entry {
+    Entry::by_system(tenant, Operation::Expire, entity, id)
 }

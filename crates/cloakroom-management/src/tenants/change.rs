@@ -93,7 +93,8 @@ async fn change(
     Ok(changed)
 }
 
-fn updated_event(tenant: &Tenant) -> Event {
+/// The event of a changed tenant.
+pub(super) fn updated_event(tenant: &Tenant) -> Event {
     let data = json!({
         "id": tenant.id.uuid,
         "name": tenant.name,

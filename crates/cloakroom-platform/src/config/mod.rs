@@ -29,6 +29,7 @@ mod tenants;
 mod threeds;
 mod tokens;
 mod vault;
+mod webhooks;
 
 use std::path::{Path, PathBuf};
 
@@ -61,6 +62,7 @@ pub use self::tenants::Tenants;
 pub use self::threeds::{Threeds, Versions};
 pub use self::tokens::Tokens;
 pub use self::vault::{Environment, Region, Vault};
+pub use self::webhooks::Webhooks;
 
 /// Every setting of the service.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,6 +87,7 @@ pub struct Config {
     pub threeds: Threeds,
     pub egress: Egress,
     pub proxy: Proxy,
+    pub webhooks: Webhooks,
     pub log: Log,
     pub telemetry: Telemetry,
 }
@@ -145,6 +148,7 @@ impl Config {
         self.client_encryption.check(&mut findings);
         self.threeds.check(&mut findings);
         self.proxy.check(&mut findings);
+        self.webhooks.check(&mut findings);
         self.egress.check(is_production, &mut findings);
         self.telemetry.check(&mut findings);
 
@@ -187,6 +191,7 @@ impl Config {
             client_encryption: ClientEncryption::read(source),
             threeds: Threeds::read(source),
             proxy: Proxy::read(source),
+            webhooks: Webhooks::read(source),
             egress: Egress::read(source),
             log: Log::read(source),
             telemetry: Telemetry::read(source),

@@ -6,10 +6,10 @@ use super::section::{Description, Row, environment_name};
 use super::{
     Access, Admin, Audit, ClientEncryption, Database, Deprecated, Egress, Http, Idempotency,
     Limits, Log, Proxy, Quotas, Redis, RootKey, SecurityCodes, Sessions, Telemetry, Tenants,
-    Threeds, Tokens, Vault,
+    Threeds, Tokens, Vault, Webhooks,
 };
 
-pub(super) fn sections() -> [Description; 22] {
+pub(super) fn sections() -> [Description; 23] {
     [
         Vault::describe(),
         Http::describe(),
@@ -31,6 +31,7 @@ pub(super) fn sections() -> [Description; 22] {
         Threeds::describe(),
         Egress::describe(),
         Proxy::describe(),
+        Webhooks::describe(),
         Log::describe(),
         Telemetry::describe(),
     ]

@@ -44,11 +44,8 @@ pub async fn delete(vault: &TokenVault, caller: &Caller, id: &str) -> Result<(),
             id: Some(&id.text()),
         };
         caller.require_on(Permission::TokenDelete, subject)?;
-        let entry = entry(caller, Operation::Delete, &id, kind, None).with_event(Event::of_id(
-            EventKind::TokenDeleted,
-            "token",
-            id.text(),
-        ));
+        let entry = entry(caller, Operation::Delete, &id, kind, None);
+        let entry = entry.with_event(deleted_event(&id));
         let place = TokenPlace {
             container_number,
             container: &container,
@@ -81,12 +78,17 @@ pub async fn erase(
         .ok_or(keys::Error::Integrity)?;
     let entity = entity_kind(kind);
     let entry = Entry::by_system(tenant.number, Operation::Delete, entity, id.text());
+    let entry = entry.with_event(deleted_event(&id));
     let place = TokenPlace {
         container_number: row.container,
         container: &container,
     };
     let change = audit::begin_statement(&vault.audit, &[entry], PendingResponse::default()).await?;
     Ok(store::delete(change, tenant, &id, place).await?)
+}
+
+fn deleted_event(id: &TokenId) -> Event {
+    Event::of_id(EventKind::TokenDeleted, "token", id.text())
 }
 
 /// Whether restoring an older backup brought back a token that was deleted at `deleted_at`.

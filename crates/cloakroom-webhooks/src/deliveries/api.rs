@@ -87,8 +87,8 @@ fn parse_page(query: Option<&str>) -> Result<PageRequest, Vec<FieldError>> {
 
 /// Deliver events again.
 ///
-/// Requires `webhook:update`. Send `event_id`, or `from` and `to` for up to 10,000 finished events of a time range. The
-/// events keep their ids. A disabled webhook must be enabled first.
+/// Requires `webhook:update`. Send `event_id`, or `from` and `to` for up to 10,000 finished events of a time range, oldest
+/// first; `next_from` of the response is `from` of the request for the rest. The events keep their ids. A disabled webhook must be enabled first.
 #[utoipa::path(
     post, path = "/webhooks/{id}/replay", tag = "Webhooks",
     params(("id" = Uuid, Path, description = "The webhook's id.")),
@@ -110,7 +110,10 @@ async fn replay_events(
     let selection = body?.read::<ReplayBody>()?.selection();
     let selection = selection.map_err(ApiError::all_invalid)?;
     let replayed = deliveries::replay(&server, &caller, &id, selection).await?;
-    Answer::ok(&ReplayedBody { replayed })
+    Answer::ok(&ReplayedBody {
+        replayed: replayed.count,
+        next_from: replayed.next_from.map(|at| at.to_string()),
+    })
 }
 
 /// Which events to deliver again.
@@ -133,6 +136,10 @@ struct ReplayBody {
 struct ReplayedBody {
     /// Events that are pending again.
     replayed: usize,
+    /// Value of `from` for the next request, if there may be more events in the time range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime, nullable = false)]
+    next_from: Option<String>,
 }
 
 impl ReplayBody {

@@ -38,6 +38,9 @@ pub(super) enum Outcome {
     Failed(&'static str),
     /// Nothing was sent, because of limits of this node. The attempt does not count.
     Busy(&'static str),
+    /// Nothing was sent, because the vault's own keys are damaged, which repeating hardly changes. The attempt does not
+    /// count: it is not the endpoint's failure.
+    Unsigned(&'static str),
 }
 
 /// Sends an event to its webhook.
@@ -74,8 +77,19 @@ async fn prepare_and_send(
     match signed_body(server, endpoint, claimed).await {
         Ok(Some(signed)) => send(server, endpoint, &url, signed).await,
         Ok(None) => Outcome::Failed("invalid_event"),
-        // The vault's own keys or database are unavailable; that is not the endpoint's failure.
-        Err(_) => Outcome::Busy("keys_unavailable"),
+        Err(keys::Error::Storage(_) | keys::Error::ProviderUnavailable) => {
+            Outcome::Busy("keys_unavailable")
+        }
+        Err(error) => Outcome::Unsigned(error_kind(&error)),
+    }
+}
+
+fn error_kind(error: &keys::Error) -> &'static str {
+    match error {
+        keys::Error::Missing(_) | keys::Error::SystemKeysLost => "key_missing",
+        keys::Error::WrongKey(_) | keys::Error::RootKey(_) => "wrong_key",
+        keys::Error::Integrity => "key_altered",
+        _ => "keys",
     }
 }
 

@@ -7,6 +7,7 @@
 mod api;
 mod attempt;
 mod delivery;
+mod health;
 mod list;
 mod outcome;
 mod payload;
@@ -20,7 +21,7 @@ mod sweep;
 pub use self::api::routes;
 pub use self::delivery::{Delivery, State};
 pub use self::list::{DeliveryPage, PageRequest, Position, list};
-pub use self::replay::{ReplayRange, Selection, replay, replay_as_operator};
+pub use self::replay::{ReplayRange, Replayed, Selection, replay, replay_as_operator};
 pub use self::run::run;
 pub(crate) use self::store::{LOG_STATEMENTS, MAINTENANCE_STATEMENTS, STATEMENTS};
 pub use self::sweep::{measure, sweep};

@@ -10,7 +10,8 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::attempt::Outcome;
-use super::schedule::{RETRY_PERIOD, busy_delay, delay_after};
+use super::schedule::{RETRY_PERIOD, delay_after, pause_after};
+use super::slots::WebhookKey;
 use super::store::{self, ClaimedDelivery};
 
 /// Attempts to write outcomes before the claims end. Then the events are sent again.
@@ -32,22 +33,23 @@ pub(super) struct OutcomeRow {
 }
 
 impl OutcomeRow {
+    /// The outcome of an attempt on a webhook that was paused `pauses` times since its last response.
     pub(super) fn new(
-        tenant: i32,
-        webhook: Uuid,
+        (tenant, webhook): WebhookKey,
         claimed: &ClaimedDelivery,
         outcome: Outcome,
+        pauses: u32,
     ) -> Self {
         let status = |status: http::StatusCode| i16::try_from(status.as_u16()).ok();
         let (kind, status, error) = match outcome {
             Outcome::Delivered(code) => (1, status(code), None),
             Outcome::Rejected(code) => (2, status(code), Some("status")),
             Outcome::Failed(reason) => (2, None, Some(reason)),
-            Outcome::Busy(reason) => (3, None, Some(reason)),
+            Outcome::Busy(reason) | Outcome::Unsigned(reason) => (3, None, Some(reason)),
         };
         let delay = match kind {
             2 => delay_after(claimed.attempts + 1),
-            3 => busy_delay(),
+            3 => pause_after(pauses + 1),
             _ => Duration::ZERO,
         };
         Self {

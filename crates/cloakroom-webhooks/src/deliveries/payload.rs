@@ -1,7 +1,6 @@
 //! The body of a delivery: the envelope of an event.
 
 use cloakroom_platform::api::format_utc;
-use cloakroom_platform::card_numbers::contains_card_number;
 use cloakroom_platform::ids::TenantId;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -43,9 +42,7 @@ pub(super) fn envelope(
     })))
 }
 
-/// Sets the times that the commit determined, and removes absent attributes and metadata with card numbers.
-///
-/// Tenants can allow card numbers in metadata. They are stored with the token then, but do not leave the vault.
+/// Sets the times that the commit determined, and removes absent attributes.
 fn complete(object: &mut Map<String, Value>, occurred_at: &str) {
     for name in TIMES {
         if let Some(time) = object.get_mut(name).filter(|time| time.is_null()) {
@@ -53,14 +50,6 @@ fn complete(object: &mut Map<String, Value>, occurred_at: &str) {
         }
     }
     object.retain(|_, value| !value.is_null());
-    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        metadata.retain(|name, value| {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            !contains_card_number(name) && !contains_card_number(&text)
-        });
-    }
 }
 
 #[cfg(test)]
@@ -68,12 +57,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_completed_and_card_numbers_removed() {
+    fn times_are_completed_and_absent_attributes_removed() {
         let object = json!({
             "id": "a",
             "created_at": null,
             "expires_at": null,
-            "metadata": {"order": "17", "card": "4242424242424242", "4242 4242 4242 4242": "x", "text": "n 4242-4242-4242-4242"},
+            "metadata": {"order": "17"},
         });
         let Value::Object(mut object) = object else {
             unreachable!()

@@ -31,13 +31,22 @@ pub enum Selection {
     Range(ReplayRange),
 }
 
-/// Replays events of a webhook of the caller's tenant; returns how many are pending again.
+/// What a replay did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// Events that are pending again.
+    pub count: usize,
+    /// Where the next replay of the range begins, if this one reached its maximum.
+    pub next_from: Option<Timestamp>,
+}
+
+/// Replays events of a webhook of the caller's tenant.
 pub async fn replay(
     vault: &Vault,
     caller: &Caller,
     webhook: &str,
     selection: Selection,
-) -> Result<usize, Error> {
+) -> Result<Replayed, Error> {
     caller.require_plain(Permission::WebhookUpdate)?;
     let id = webhook.parse().map_err(|_| Error::NotFound)?;
     let entry = Entry::new(caller, Operation::Invoke, EntityKind::Webhook, id);
@@ -50,7 +59,7 @@ pub async fn replay_as_operator(
     tenant: TenantId,
     webhook: Uuid,
     selection: Selection,
-) -> Result<usize, Error> {
+) -> Result<Replayed, Error> {
     let (operation, entity) = (Operation::Invoke, EntityKind::Webhook);
     let entry = Entry::by_system(tenant.number, operation, entity, webhook);
     write(vault, tenant, webhook, selection, entry).await
@@ -62,7 +71,7 @@ async fn write(
     webhook: Uuid,
     selection: Selection,
     entry: Entry,
-) -> Result<usize, Error> {
+) -> Result<Replayed, Error> {
     let stored = webhooks::find_stored(&vault.db, tenant, webhook).await?;
     let stored = stored.ok_or(Error::NotFound)?;
     if !webhooks::verified(vault.keys.control(), stored)?.is_enabled {
@@ -86,21 +95,27 @@ async fn select(
     tenant: TenantId,
     webhook: Uuid,
     selection: Selection,
-) -> Result<usize, Error> {
+) -> Result<Replayed, Error> {
     match selection {
         Selection::Range(range) => {
-            let replayed = store::replay_range(transaction, tenant, webhook, &range, REPLAY_MAX);
-            Ok(replayed.await?)
+            let recorded =
+                store::replay_range(transaction, tenant, webhook, &range, REPLAY_MAX).await?;
+            let is_full = i64::try_from(recorded.len()).is_ok_and(|count| count >= REPLAY_MAX);
+            Ok(Replayed {
+                count: recorded.len(),
+                next_from: recorded.into_iter().max().filter(|_| is_full),
+            })
         }
         Selection::Event(event) => {
-            if store::replay_event(transaction, tenant, webhook, event).await? {
-                return Ok(1);
+            let is_replayed = store::replay_event(transaction, tenant, webhook, event).await?;
+            // A pending one will be delivered anyway.
+            if !is_replayed && !store::exists(transaction, tenant, webhook, event).await? {
+                return Err(Error::NoEvent);
             }
-            match store::exists(transaction, tenant, webhook, event).await? {
-                // It is pending, so it will be delivered anyway.
-                true => Ok(0),
-                false => Err(Error::NoEvent),
-            }
+            Ok(Replayed {
+                count: usize::from(is_replayed),
+                next_from: None,
+            })
         }
     }
 }

@@ -19,25 +19,35 @@ const DELAYS: [u64; 9] = [
     4 * HOUR,
     8 * HOUR,
 ];
-/// Delay of an attempt that was not made because of this node's own limits.
-const BUSY_DELAY: u64 = 5;
+/// Pauses after the first, second, ... attempt that could not be made; the last one repeats. An endpoint that is reachable
+/// again waits no longer than that.
+const PAUSES: [u64; 5] = [5, 10, 20, 40, MINUTE];
 /// Part of a delay that is random, so that the events of an outage do not return all at once.
 const JITTER: f64 = 0.2;
 
-/// Attempts end this long after the event or its replay.
+/// Attempts end this long after the first one, which may be late after an outage of the vault.
 pub(super) const RETRY_PERIOD: Duration = Duration::from_secs(72 * HOUR);
+/// The sweep fails events this long after the event or its first attempt. The last attempt comes before.
+pub(super) const EXPIRY: Duration = Duration::from_secs(73 * HOUR);
 
 /// The delay after `failures` failed attempts, at least one.
 pub(super) fn delay_after(failures: i32) -> Duration {
-    let index = usize::try_from(failures)
-        .unwrap_or_default()
-        .saturating_sub(1);
-    let last = DELAYS[DELAYS.len() - 1];
-    jittered(DELAYS.get(index).copied().unwrap_or(last), random())
+    jittered(
+        nth(&DELAYS, usize::try_from(failures).unwrap_or(1)),
+        random(),
+    )
 }
 
-pub(super) fn busy_delay() -> Duration {
-    jittered(BUSY_DELAY, random())
+/// The pause after `pauses` consecutive attempts that could not be made, at least one.
+pub(super) fn pause_after(pauses: u32) -> Duration {
+    let pauses = usize::try_from(pauses).unwrap_or(usize::MAX);
+    jittered(nth(&PAUSES, pauses), random())
+}
+
+/// The `number`-th of these delays, counted from one, or the last one.
+fn nth(delays: &[u64], number: usize) -> u64 {
+    let index = number.saturating_sub(1).min(delays.len() - 1);
+    delays[index]
 }
 
 /// A delay changed by up to a fifth in either direction; `random` is from 0 to 1.

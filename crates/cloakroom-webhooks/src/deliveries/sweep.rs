@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage;
+use tokio::time::Instant;
 
 use super::State;
-use super::schedule::RETRY_PERIOD;
+use super::schedule::EXPIRY;
 use super::store;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -16,34 +17,32 @@ const KEEP_FAILED: Duration = Duration::from_secs(30 * DAY.as_secs());
 
 /// Small enough that a batch commits quickly and holds few locks.
 const BATCH: i64 = 1_000;
-/// The next run continues after this many batches of each kind.
-const BATCHES_MAX: usize = 20;
+/// The next run continues after this time.
+const BUDGET: Duration = Duration::from_secs(20);
 
 /// Ends and deletes deliveries by their age; returns how many were deleted.
 pub async fn sweep(vault: &Vault) -> Result<usize, storage::Error> {
     let db = &vault.db;
-    let expired = repeat(|| store::expire(db, BATCH, RETRY_PERIOD)).await?;
-    metrics::counter!("webhook_events_failed_total").increment(expired as u64);
-    let delivered = repeat(|| store::sweep(db, BATCH, State::Delivered, KEEP_DELIVERED)).await?;
-    let failed = repeat(|| store::sweep(db, BATCH, State::Failed, KEEP_FAILED)).await?;
-    let orphans = repeat(|| store::sweep_orphans(db, BATCH)).await?;
-    Ok(delivered + failed + orphans)
-}
-
-async fn repeat<F>(batch: impl Fn() -> F) -> Result<usize, storage::Error>
-where
-    F: Future<Output = Result<usize, storage::Error>>,
-{
+    let deadline = Instant::now() + BUDGET;
     let full = usize::try_from(BATCH).unwrap_or(usize::MAX);
-    let mut total = 0;
-    for _ in 0..BATCHES_MAX {
-        let count = batch().await?;
-        total += count;
-        if count < full {
-            break;
+    let mut deleted = 0;
+    // One batch of each kind in turn, so that none waits for another.
+    loop {
+        let expired = store::expire(db, BATCH, EXPIRY).await?;
+        metrics::counter!("webhook_events_failed_total").increment(expired as u64);
+        let delivered = store::sweep(db, BATCH, State::Delivered, KEEP_DELIVERED).await?;
+        let failed = store::sweep(db, BATCH, State::Failed, KEEP_FAILED).await?;
+        // Of one webhook, so there may be another even after a small batch.
+        let orphans = store::sweep_orphans(db, BATCH).await?;
+        deleted += delivered + failed + orphans;
+        let has_more = [expired, delivered, failed]
+            .into_iter()
+            .any(|count| count >= full);
+        let has_more = has_more || orphans > 0;
+        if !has_more || Instant::now() >= deadline {
+            return Ok(deleted);
         }
     }
-    Ok(total)
 }
 
 /// Updates the gauges of the backlog.

@@ -4,17 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::keys::{self, SigningKey};
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// How long a node may sign with a key after another one was created.
 const REFRESH_PERIOD: Duration = Duration::from_secs(10);
+/// Number of the vault itself in the audit log. Tenants are counted from one.
+const NO_TENANT: i32 = 0;
 
 /// A cache of the key pairs, newest first.
 #[derive(Default)]
-pub(crate) struct SigningKeys(ArcSwapOption<Loaded>);
+pub(crate) struct SigningKeys {
+    loaded: ArcSwapOption<Loaded>,
+    /// Held while the key pairs are loaded, so that concurrent deliveries load them once.
+    loading: Mutex<()>,
+}
 
 struct Loaded {
     keys: Arc<Vec<SigningKey>>,
@@ -23,19 +31,39 @@ struct Loaded {
 
 impl SigningKeys {
     /// The key pairs, newest first. The first one signs.
+    ///
+    /// While the database or the key provider is unavailable, the last known ones.
     pub(crate) async fn current(&self, vault: &Vault) -> Result<Arc<Vec<SigningKey>>, keys::Error> {
-        if let Some(loaded) = &*self.0.load()
-            && loaded.at.elapsed() < REFRESH_PERIOD
-            && !loaded.keys.is_empty()
-        {
-            return Ok(loaded.keys.clone());
+        if let Some(keys) = self.fresh() {
+            return Ok(keys);
         }
-        let loaded = Arc::new(Loaded {
-            keys: Arc::new(vault.keys.load_signing_keys().await?),
-            at: Instant::now(),
-        });
-        self.0.store(Some(loaded.clone()));
-        Ok(loaded.keys.clone())
+        let _loading = self.loading.lock().await;
+        if let Some(keys) = self.fresh() {
+            return Ok(keys);
+        }
+        let keys = match vault.keys.load_signing_keys().await {
+            Ok(keys) => Arc::new(keys),
+            Err(error @ (keys::Error::Storage(_) | keys::Error::ProviderUnavailable)) => {
+                let last = self.loaded.load();
+                let last = last.as_ref().filter(|loaded| !loaded.keys.is_empty());
+                last.ok_or(error)?.keys.clone()
+            }
+            Err(error) => return Err(error),
+        };
+        let at = Instant::now();
+        let loaded = Loaded {
+            keys: keys.clone(),
+            at,
+        };
+        self.loaded.store(Some(Arc::new(loaded)));
+        Ok(keys)
+    }
+
+    fn fresh(&self) -> Option<Arc<Vec<SigningKey>>> {
+        let loaded = self.loaded.load();
+        let loaded = loaded.as_ref()?;
+        let is_fresh = loaded.at.elapsed() < REFRESH_PERIOD && !loaded.keys.is_empty();
+        is_fresh.then(|| loaded.keys.clone())
     }
 }
 
@@ -65,12 +93,20 @@ pub async fn rotate_key(vault: &Vault) -> Result<u32, keys::Error> {
     }
 }
 
+/// Creates a key pair with its audit log entry, which belongs to no tenant.
 async fn create(vault: &Vault, newest: u32) -> Result<bool, keys::Error> {
-    let transaction = vault.db.begin().await?;
+    let transaction = audit::begin(&vault.audit).await?;
     match vault.keys.create_signing_key(&transaction, newest).await {
-        Ok(is_created) => {
-            transaction.commit().await?;
-            Ok(is_created)
+        Ok(true) => {
+            let id = format!("signing-key-{}", newest + 1);
+            let (operation, entity) = (Operation::Create, EntityKind::Webhook);
+            let entry = Entry::by_system(NO_TENANT, operation, entity, id);
+            transaction.commit(&[entry]).await?;
+            Ok(true)
+        }
+        Ok(false) => {
+            transaction.roll_back().await;
+            Ok(false)
         }
         Err(error) => {
             transaction.roll_back().await;

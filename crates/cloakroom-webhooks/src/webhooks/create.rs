@@ -22,7 +22,7 @@ pub struct CreatedWebhook {
     pub secret: Sensitive<String>,
 }
 
-/// Creates a webhook. It receives the events of every change that commits after this returns.
+/// Creates a webhook. It receives the events of every change whose statement starts after this returns.
 pub async fn create(
     server: &WebhookServer,
     caller: &Caller,

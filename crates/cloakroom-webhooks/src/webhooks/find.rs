@@ -74,7 +74,8 @@ pub(crate) struct Endpoint {
     pub row: WebhookRow,
 }
 
-/// Finds an enabled webhook for a delivery; `None` if it or its tenant is gone, disabled or was changed by SQL.
+/// Finds an enabled webhook for a delivery; `None` if it or its tenant was deleted or disabled. One that was changed by
+/// SQL is reported, and an error.
 pub(crate) async fn find_endpoint(
     vault: &Vault,
     tenant: i32,
@@ -90,7 +91,7 @@ pub(crate) async fn find_endpoint(
     let settings = TenantSettings::parse(&owner.settings).filter(|_| is_genuine);
     let Some(settings) = settings else {
         report_altered(owner.id);
-        return Ok(None);
+        return Err(Error::Altered);
     };
     Ok(Some(Endpoint {
         tenant: owner.id,

@@ -59,7 +59,7 @@ statements! {
         using unnest($1::integer[], $2::uuid[]) as gone (tenant_id, application_id)
         where key.tenant_id = gone.tenant_id
           and key.application_id = gone.application_id
-        returning key.tenant_id, key.key_id";
+        returning key.tenant_id, key.application_id, key.key_id";
 }
 
 /// Inserts a key; `None` if another key has the same lookup part.
@@ -149,16 +149,17 @@ pub(crate) async fn delete_keys(
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Deletes the keys of swept applications; returns tenant numbers and ids.
+/// Deletes the keys of swept applications; returns tenant numbers, applications and ids.
 pub(crate) async fn sweep_keys(
     transaction: &Transaction,
     applications: &[(i32, Uuid)],
-) -> Result<Vec<(i32, Uuid)>, Error> {
+) -> Result<Vec<(i32, Uuid, Uuid)>, Error> {
     let (tenants, applications): (Vec<i32>, Vec<Uuid>) = applications.iter().copied().unzip();
     let rows = transaction
         .run(&SWEEP_KEYS, &[&tenants, &applications])
         .await?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    let key = |row: &Row| (row.get(0), row.get(1), row.get(2));
+    Ok(rows.iter().map(key).collect())
 }
 
 impl StoredKey {

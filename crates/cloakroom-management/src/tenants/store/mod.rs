@@ -112,7 +112,7 @@ statements! {
             modified_at = now()
         where tenant_id = $1
           and deleted_at is null
-        returning true";
+        returning modified_at";
 }
 
 pub(super) async fn next_number(db: &Db) -> Result<i32, Error> {
@@ -228,18 +228,19 @@ pub(super) async fn find_security_contact(
     Ok(row.map(|row| row.get(0)))
 }
 
+/// Sets the contact and returns the time of the change; `None` if the tenant is deleted.
 pub(super) async fn update_security_contact(
     transaction: &Transaction,
     caller: &Caller,
     email: &Email,
-) -> Result<bool, Error> {
+) -> Result<Option<Timestamp>, Error> {
     let rows = transaction
         .run(
             &UPDATE_SECURITY_CONTACT,
             &[&caller.tenant.number, &email.as_str(), &caller.application],
         )
         .await?;
-    Ok(!rows.is_empty())
+    Ok(rows.first().map(|row| row.get(0)))
 }
 
 /// Converts a row; `None` for a tenant type that this version does not know.

@@ -81,7 +81,11 @@ fn contradictory_settings_are_errors() {
 
 #[test]
 fn contradictory_egress_settings_are_errors() {
-    let cases: [(Change, &str); 2] = [
+    let cases: [(Change, &str); 3] = [
+        (
+            |c| c.webhooks.max_in_flight = 20,
+            "webhooks.max_in_flight_per_webhook",
+        ),
         (
             |c| c.egress.connect_proxy = Some(Secret::new("https://x:1")),
             "egress.connect_proxy",

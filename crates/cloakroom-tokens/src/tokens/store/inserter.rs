@@ -81,7 +81,11 @@ impl BatchHandler for TokenInserter {
         ];
         let texts = texts.map(|text| text.as_ref().map_or(0, String::len));
         let response_rows = new.response_rows.iter().map(String::len);
-        new.token.sealed.len() + texts.iter().sum::<usize>() + response_rows.sum::<usize>()
+        let events = new.token.entries.iter().map(Entry::event_bytes);
+        new.token.sealed.len()
+            + texts.iter().sum::<usize>()
+            + response_rows.sum::<usize>()
+            + events.sum::<usize>()
     }
 
     async fn process(&self, items: Vec<PendingInsert>) -> Vec<Self::Output> {

@@ -9,18 +9,60 @@ use uuid::Uuid;
 use crate::deliveries::delivery::{Delivery, State};
 use crate::deliveries::replay::ReplayRange;
 
-statements! {
-    LIST: "deliveries::list" =
-        "select event_id, event_type, state, attempts, recorded_at, next_at, last_status, last_error,
+// One statement per state, because the planner must know the state to use the index of failed deliveries.
+
+macro_rules! list {
+    ($state:literal) => {
+        concat!(
+            "select event_id, event_type, state, attempts, recorded_at, next_at, last_status, last_error,
                finished_at
         from webhook_delivery
         where tenant_id = $1
           and webhook_id = $2
-          and state >= 1
-          and ($3::smallint is null or state = $3)
-          and ($4::timestamptz is null or (recorded_at, event_id) < ($4, $5::uuid))
+          and ",
+            $state,
+            "
+          and ($3::timestamptz is null or (recorded_at, event_id) < ($3, $4::uuid))
         order by recorded_at desc, event_id desc
-        limit $6";
+        limit $5"
+        )
+    };
+}
+
+macro_rules! replay_range {
+    ($state:literal) => {
+        concat!(
+            "update webhook_delivery
+        set state = 1,
+            attempts = 0,
+            next_at = now(),
+            retry_from = now(),
+            finished_at = null
+        where tenant_id = $1
+          and webhook_id = $2
+          and event_id = any(array(
+            select event_id
+            from webhook_delivery
+            where tenant_id = $1
+              and webhook_id = $2
+              and recorded_at >= $3
+              and recorded_at < $4
+              and ",
+            $state,
+            "
+            order by recorded_at, event_id
+            limit $5
+          ))
+        returning recorded_at"
+        )
+    };
+}
+
+statements! {
+    LIST: "deliveries::list" = list!("state >= 1");
+    LIST_PENDING: "deliveries::list_pending" = list!("state = 1");
+    LIST_DELIVERED: "deliveries::list_delivered" = list!("state = 2");
+    LIST_FAILED: "deliveries::list_failed" = list!("state = 3");
     REPLAY_EVENT: "deliveries::replay_event" =
         "update webhook_delivery
         set state = 1,
@@ -39,28 +81,9 @@ statements! {
         where tenant_id = $1
           and webhook_id = $2
           and event_id = $3";
-    REPLAY_RANGE: "deliveries::replay_range" =
-        "update webhook_delivery
-        set state = 1,
-            attempts = 0,
-            next_at = now(),
-            retry_from = now(),
-            finished_at = null
-        where tenant_id = $1
-          and webhook_id = $2
-          and event_id = any(array(
-            select event_id
-            from webhook_delivery
-            where tenant_id = $1
-              and webhook_id = $2
-              and recorded_at >= $3
-              and recorded_at < $4
-              and state > 1
-              and ($5::smallint is null or state = $5)
-            order by recorded_at, event_id
-            limit $6
-          ))
-        returning true";
+    REPLAY_RANGE: "deliveries::replay_range" = replay_range!("state > 1");
+    REPLAY_DELIVERED: "deliveries::replay_delivered" = replay_range!("state = 2");
+    REPLAY_FAILED: "deliveries::replay_failed" = replay_range!("state = 3");
 }
 
 /// Lists deliveries older than `before`, newest first.
@@ -71,10 +94,15 @@ pub(in crate::deliveries) async fn list(
     state: Option<State>,
     (before, limit): (Option<(Timestamp, Uuid)>, i64),
 ) -> Result<Vec<Delivery>, Error> {
-    let state = state.map(|state| state as i16);
+    let statement = match state {
+        None => &LIST,
+        Some(State::Pending) => &LIST_PENDING,
+        Some(State::Delivered) => &LIST_DELIVERED,
+        Some(State::Failed) => &LIST_FAILED,
+    };
     let (at, id) = before.unzip();
-    let params: Params<'_> = &[&tenant.number, &webhook, &state, &at, &id, &limit];
-    let rows = db.read(&LIST, params).await?;
+    let params: Params<'_> = &[&tenant.number, &webhook, &at, &id, &limit];
+    let rows = db.read(statement, params).await?;
     Ok(rows.iter().filter_map(delivery).collect())
 }
 
@@ -117,22 +145,21 @@ pub(in crate::deliveries) async fn exists(
     Ok(!rows.is_empty())
 }
 
-/// Makes up to `limit` finished deliveries of a time range pending again; returns how many.
+/// Makes up to `limit` finished deliveries of a time range pending again, oldest first; returns when they were recorded.
 pub(in crate::deliveries) async fn replay_range(
     transaction: &Transaction,
     tenant: TenantId,
     webhook: Uuid,
     range: &ReplayRange,
     limit: i64,
-) -> Result<usize, Error> {
-    let state = range.state.map(|state| state as i16);
-    let params: Params<'_> = &[
-        &tenant.number,
-        &webhook,
-        &range.from,
-        &range.to,
-        &state,
-        &limit,
-    ];
-    Ok(transaction.run(&REPLAY_RANGE, params).await?.len())
+) -> Result<Vec<Timestamp>, Error> {
+    let statement = match range.state {
+        // Pending ones are delivered anyway.
+        None | Some(State::Pending) => &REPLAY_RANGE,
+        Some(State::Delivered) => &REPLAY_DELIVERED,
+        Some(State::Failed) => &REPLAY_FAILED,
+    };
+    let params: Params<'_> = &[&tenant.number, &webhook, &range.from, &range.to, &limit];
+    let rows = transaction.run(statement, params).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }

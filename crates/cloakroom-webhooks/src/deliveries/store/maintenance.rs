@@ -8,16 +8,30 @@ use super::owners;
 use crate::deliveries::delivery::State;
 
 statements! {
-    // Rows of all tenants. Pending ones whose time has passed, for example because the webhook is disabled.
-    EXPIRE: "deliveries::expire" =
-        "with due as (
-            select tenant_id, webhook_id, event_id
-            from webhook_delivery
-            where state = 1
-              and retry_from <= now() - make_interval(secs => $2)
-            order by retry_from
+    // Rows of all tenants. Pending ones whose time has passed, because the webhook is disabled or was deleted, or its last
+    // attempt was not recorded. Events that an enabled webhook has not been sent yet stay: the vault is late, not the
+    // endpoint.
+    EXPIRE: "deliveries::expire" = concat!(
+        "with ", owners!("
+                where state = 1"), ", due as (
+            select overdue.tenant_id, overdue.webhook_id, overdue.event_id
+            from owner
+            left join webhook
+              on webhook.tenant_id = owner.tenant_id
+             and webhook.webhook_id = owner.webhook_id
+            cross join lateral (
+                select tenant_id, webhook_id, event_id
+                from webhook_delivery
+                where tenant_id = owner.tenant_id
+                  and webhook_id = owner.webhook_id
+                  and state = 1
+                  and retry_from <= now() - make_interval(secs => $2)
+                  and (attempts > 0 or webhook.is_enabled is not true)
+                order by retry_from
+                limit $1
+                for update skip locked
+            ) as overdue
             limit $1
-            for update skip locked
         )
         update webhook_delivery
         set state = 3,
@@ -26,7 +40,7 @@ statements! {
         where webhook_delivery.tenant_id = due.tenant_id
           and webhook_delivery.webhook_id = due.webhook_id
           and webhook_delivery.event_id = due.event_id
-        returning true";
+        returning true");
     SWEEP: "deliveries::sweep" =
         "with due as (
             select tenant_id, webhook_id, event_id
@@ -72,31 +86,39 @@ statements! {
           and webhook_delivery.webhook_id = due.webhook_id
           and webhook_delivery.event_id = due.event_id
         returning true");
-    // Counts no further than a backlog that needs attention anyway.
-    MEASURE: "deliveries::measure" =
-        "select (
+    // Counts no further than a backlog that needs attention anyway. The oldest delivery is one probe per webhook.
+    MEASURE: "deliveries::measure" = concat!(
+        "with ", owners!("
+                where state = 1"), "
+        select (
             select count(*)
             from (
                 select
                 from webhook_delivery
                 where state = 1
-                limit 1000000
+                limit 10000
             ) as pending
         ), (
-            select extract(epoch from now() - webhook_delivery.retry_from)::float8
-            from webhook_delivery
+            select max(extract(epoch from now() - oldest.retry_from)::float8)
+            from owner
             join webhook
-              on webhook.tenant_id = webhook_delivery.tenant_id
-             and webhook.webhook_id = webhook_delivery.webhook_id
+              on webhook.tenant_id = owner.tenant_id
+             and webhook.webhook_id = owner.webhook_id
              and webhook.is_enabled
-            where webhook_delivery.state = 1
-            order by webhook_delivery.retry_from
-            limit 1
+            cross join lateral (
+                select retry_from
+                from webhook_delivery
+                where tenant_id = owner.tenant_id
+                  and webhook_id = owner.webhook_id
+                  and state = 1
+                order by retry_from
+                limit 1
+            ) as oldest
         ), (
             select count(*)
             from webhook
             where not is_enabled
-        )";
+        )");
 }
 
 /// Ends up to `limit` pending deliveries whose retries should have ended `age` after they began.

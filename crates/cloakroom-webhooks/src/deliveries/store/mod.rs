@@ -17,6 +17,7 @@ pub(super) use self::log::{exists, list, replay_event, replay_range};
 pub(crate) use self::maintenance::STATEMENTS as MAINTENANCE_STATEMENTS;
 pub(super) use self::maintenance::{expire, measure, sweep, sweep_orphans};
 use super::outcome::OutcomeRow;
+use super::slots::WebhookKey;
 
 /// Webhooks that have rows in this index, found with one probe each instead of a scan of all rows.
 macro_rules! owners {
@@ -54,7 +55,7 @@ statements! {
     LIST_DUE: "deliveries::list_due" = concat!(
         "with ", owners!("
                 where state = 1"), "
-        select owner.tenant_id, owner.webhook_id
+        select owner.tenant_id, owner.webhook_id, webhook.failing_since is not null
         from owner
         join webhook
           on webhook.tenant_id = owner.tenant_id
@@ -70,8 +71,9 @@ statements! {
         )");
     // Claims due deliveries until `next_at`, which is also how the outcome names its claim. Of the deliveries of one
     // entity, only the first is claimed; later ones wait, unless three attempts of the first have failed. Those that
-    // wait get a later `next_at`, so that they do not hide others in the next claim. Arrays of ids keep the plan on the
-    // primary key, however old the statistics are.
+    // wait get a much later `next_at`, so that they neither hide others in the next claim nor are looked at over and
+    // over: the outcome of the first makes the next one due. Their delay doubles, in case that is lost. Arrays of ids
+    // keep the plan on the primary key, however old the statistics are.
     CLAIM: "deliveries::claim" =
         "with due as materialized (
             select event_id, entity, recorded_at
@@ -84,34 +86,34 @@ statements! {
             limit $3
             for update skip locked
         ), ordered as materialized (
-            select due.event_id, due.recorded_at, earlier.next_at as blocked_until,
-                   earlier.attempts as blocked_attempts
+            select due.event_id, due.recorded_at, earlier.event_id is not null as is_waiting
             from due
             left join lateral (
-                select next_at, attempts
+                select event_id
                 from webhook_delivery
                 where tenant_id = $1
                   and webhook_id = $2
                   and state = 1
                   and entity <> ''
+                  and attempts < 3
                   and entity = due.entity
                   and (recorded_at, event_id) < (due.recorded_at, due.event_id)
-                  and attempts < 3
                 order by recorded_at, event_id
                 limit 1
             ) as earlier on true
         ), postponed as (
             update webhook_delivery
-            set next_at = case
-                when ordered.blocked_attempts = 0 then now() + interval '2 seconds'
-                else greatest(ordered.blocked_until, now() + interval '2 seconds')
-            end
-            from ordered
-            where webhook_delivery.tenant_id = $1
-              and webhook_delivery.webhook_id = $2
-              and webhook_delivery.event_id = any(array(select event_id from due))
-              and webhook_delivery.event_id = ordered.event_id
-              and ordered.blocked_until is not null
+            set next_at = now() + least(
+                greatest(now() - retry_from, interval '1 minute'),
+                interval '1 hour'
+            )
+            where tenant_id = $1
+              and webhook_id = $2
+              and event_id = any(array(
+                select event_id
+                from ordered
+                where is_waiting
+              ))
         ), claimed as (
             update webhook_delivery
             set next_at = clock_timestamp() + make_interval(secs => $5)
@@ -120,7 +122,7 @@ statements! {
               and event_id = any(array(
                 select event_id
                 from ordered
-                where blocked_until is null
+                where not is_waiting
                 order by recorded_at
                 limit $4
               ))
@@ -137,7 +139,9 @@ statements! {
          and application.application_id = claimed.actor_id
         order by claimed.recorded_at";
     // Outcomes of several tenants. A claim that has ended is not written, except that a delivered event stays delivered.
-    // The next delivery of the same entity becomes due, and the health of each webhook is updated.
+    // An event fails with the attempt at the end of its retries, which begin with its first attempt. A delivery that no
+    // longer precedes others makes the next one of its entity due, even if a claim postpones that one meanwhile. The
+    // health of each webhook is updated, in a fixed order, so that outcomes of several nodes do not deadlock.
     WRITE_OUTCOMES: "deliveries::write_outcomes" =
         "with outcome as (
             select *
@@ -149,20 +153,30 @@ statements! {
             set state = case
                     when outcome.kind = 1 then 2
                     when outcome.kind = 2
-                     and now() + make_interval(secs => outcome.delay)
-                         > webhook_delivery.retry_from + make_interval(secs => $9)
+                     and webhook_delivery.attempts > 0
+                     and webhook_delivery.retry_from <= now() - make_interval(secs => $9)
                         then 3
                     else 1
                 end,
                 attempts = webhook_delivery.attempts + case when outcome.kind = 3 then 0 else 1 end,
-                next_at = now() + make_interval(secs => outcome.delay),
+                retry_from = case
+                    when outcome.kind = 2 and webhook_delivery.attempts = 0 then now()
+                    else webhook_delivery.retry_from
+                end,
+                next_at = least(
+                    now() + make_interval(secs => outcome.delay),
+                    case
+                        when outcome.kind = 2 and webhook_delivery.attempts > 0
+                            then webhook_delivery.retry_from + make_interval(secs => $9)
+                    end
+                ),
                 last_status = outcome.status,
                 last_error = outcome.error,
                 finished_at = case
                     when outcome.kind = 1
                       or outcome.kind = 2
-                     and now() + make_interval(secs => outcome.delay)
-                         > webhook_delivery.retry_from + make_interval(secs => $9)
+                     and webhook_delivery.attempts > 0
+                     and webhook_delivery.retry_from <= now() - make_interval(secs => $9)
                         then now()
                 end
             from outcome
@@ -173,7 +187,8 @@ statements! {
               and (outcome.kind = 1 or webhook_delivery.next_at = outcome.claim)
             returning webhook_delivery.tenant_id, webhook_delivery.webhook_id,
                       webhook_delivery.event_id, webhook_delivery.entity,
-                      webhook_delivery.recorded_at, webhook_delivery.state, outcome.kind
+                      webhook_delivery.recorded_at, webhook_delivery.state,
+                      webhook_delivery.attempts, outcome.kind
         ), woken as (
             update webhook_delivery
             set next_at = now()
@@ -187,42 +202,50 @@ statements! {
                       and webhook_id = written.webhook_id
                       and state = 1
                       and entity <> ''
+                      and attempts < 3
                       and entity = written.entity
                       and (recorded_at, event_id) > (written.recorded_at, written.event_id)
                     order by recorded_at, event_id
                     limit 1
                 ) as following
-                where written.state <> 1
+                where written.kind <> 3
+                  and written.attempts <= 3
+                  and (written.state <> 1 or written.attempts = 3)
             ) as following
             where webhook_delivery.tenant_id = following.tenant_id
               and webhook_delivery.webhook_id = following.webhook_id
               and webhook_delivery.event_id = following.event_id
+              and webhook_delivery.state = 1
               and webhook_delivery.attempts = 0
-              and webhook_delivery.next_at > now()
         ), health as (
             select tenant_id, webhook_id, bool_or(kind = 1) as is_working,
                    count(*) filter (where kind = 2) as failed
             from written
             group by tenant_id, webhook_id
+        ), locked as materialized (
+            select webhook.tenant_id, webhook.webhook_id, health.is_working, health.failed
+            from webhook
+            join health
+              on health.tenant_id = webhook.tenant_id
+             and health.webhook_id = webhook.webhook_id
+            where health.is_working and webhook.failures > 0
+               or not health.is_working and health.failed > 0
+            order by webhook.tenant_id, webhook.webhook_id
+            for update of webhook
         ), measured as (
             update webhook
-            set failures = case when health.is_working then 0 else webhook.failures + health.failed end,
+            set failures = case when locked.is_working then 0 else webhook.failures + locked.failed end,
                 failing_since = case
-                    when health.is_working then null
+                    when locked.is_working then null
                     else coalesce(webhook.failing_since, now())
                 end
-            from health
-            where webhook.tenant_id = health.tenant_id
-              and webhook.webhook_id = health.webhook_id
-              and (health.is_working and webhook.failures > 0
-                   or not health.is_working and health.failed > 0)
+            from locked
+            where webhook.tenant_id = locked.tenant_id
+              and webhook.webhook_id = locked.webhook_id
         )
         select count(*) filter (where state = 3)
         from written";
 }
-
-/// Due deliveries that one claim looks at. More than can be claimed, so that blocked ones do not hide others.
-const WINDOW: i64 = 64;
 
 /// A delivery that this node may attempt until its claim ends.
 pub(super) struct ClaimedDelivery {
@@ -243,26 +266,37 @@ pub(super) struct Claim {
     pub is_partial: bool,
 }
 
-pub(super) async fn list_due(db: &Db) -> Result<Vec<(i32, Uuid)>, Error> {
-    let rows = db.read(&LIST_DUE, &[]).await?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+/// A webhook with due deliveries.
+pub(super) struct DueWebhook {
+    pub webhook: WebhookKey,
+    /// Whether all attempts since the last success have failed.
+    pub is_failing: bool,
 }
 
-/// Claims up to `limit` deliveries of a webhook for `period`.
+pub(super) async fn list_due(db: &Db) -> Result<Vec<DueWebhook>, Error> {
+    let rows = db.read(&LIST_DUE, &[]).await?;
+    let due = |row: &Row| DueWebhook {
+        webhook: (row.get(0), row.get(1)),
+        is_failing: row.get(2),
+    };
+    Ok(rows.iter().map(due).collect())
+}
+
+/// Claims up to `limit` of the first `window` due deliveries of a webhook for `period`.
 pub(super) async fn claim(
     db: &Db,
-    tenant: TenantId,
-    webhook: Uuid,
+    (tenant, webhook): (TenantId, Uuid),
+    window: i64,
     limit: i64,
     period: Duration,
 ) -> Result<Claim, Error> {
     let period = period.as_secs_f64();
-    let params: Params<'_> = &[&tenant.number, &webhook, &WINDOW, &limit, &period];
+    let params: Params<'_> = &[&tenant.number, &webhook, &window, &limit, &period];
     let rows = db.write(&CLAIM, params).await?;
     let due: i64 = rows.first().map_or(0, |row| row.get(0));
     Ok(Claim {
         deliveries: rows.iter().filter_map(claimed).collect(),
-        is_partial: due == WINDOW,
+        is_partial: due == window,
     })
 }
 

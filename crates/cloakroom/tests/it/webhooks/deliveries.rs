@@ -160,14 +160,30 @@ async fn attempts_end_after_72_hours() {
     fixture
         .wait_for_log(&webhook, |delivery| delivery["attempts"] == 1)
         .await;
-    // The delay after 17 attempts is eight hours, which ends after 72 hours.
+    // The delay after 17 attempts is eight hours, but the last attempt is after 72 hours.
     let aged = "update webhook_delivery set attempts = 16, retry_from = now() - interval '65 hours', next_at = now()";
     fixture.sql(aged, &[]).await;
+    let pending = fixture
+        .wait_for_log(&webhook, |delivery| delivery["attempts"] == 17)
+        .await;
+    assert_eq!(pending["state"], "pending");
+    let next: jiff::Timestamp = pending["next_attempt_at"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let wait = (next - jiff::Timestamp::now())
+        .total(jiff::Unit::Hour)
+        .unwrap();
+    assert!((6.9..=7.1).contains(&wait), "{wait}");
+    let last =
+        "update webhook_delivery set retry_from = now() - interval '72 hours', next_at = now()";
+    fixture.sql(last, &[]).await;
     let failed = fixture
         .wait_for_log(&webhook, |delivery| delivery["state"] == "failed")
         .await;
 
-    assert_eq!(failed["attempts"], 17);
+    assert_eq!(failed["attempts"], 18);
     assert_eq!(failed["last_status"], 500);
     assert!(failed["finished_at"].is_string());
     assert_eq!(fixture.skip_delays().await, 0);
@@ -394,10 +410,10 @@ async fn old_deliveries_are_removed_and_pending_ones_are_not() {
         );
         connection.execute(&sql, &[id, &webhook]).await.unwrap();
     }
-    // Pending for 71 hours, and for 73.
-    for (id, hours) in [(ids[4], 71), (ids[5], 73)] {
+    // Pending for 72 hours, and for 74.
+    for (id, hours) in [(ids[4], 72), (ids[5], 74)] {
         let sql = format!(
-            "update webhook_delivery set retry_from = now() - interval '{hours} hours' where event_id = $1"
+            "update webhook_delivery set attempts = 1, retry_from = now() - interval '{hours} hours' where event_id = $1"
         );
         connection.execute(&sql, &[&id]).await.unwrap();
     }

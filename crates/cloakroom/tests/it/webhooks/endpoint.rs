@@ -72,7 +72,7 @@ pub(super) struct Endpoint {
     address: SocketAddr,
     shared: Arc<Shared>,
     folder: TempDir,
-    _server: JoinSet<()>,
+    server: JoinSet<()>,
 }
 
 impl Endpoint {
@@ -105,7 +105,7 @@ impl Endpoint {
             address,
             shared,
             folder,
-            _server: server,
+            server,
         }
     }
 
@@ -142,6 +142,11 @@ impl Endpoint {
 
     pub(super) fn count(&self) -> usize {
         self.shared.received.lock().unwrap().len()
+    }
+
+    /// Stops the server: connections are refused from now on.
+    pub(super) async fn stop(&mut self) {
+        self.server.shutdown().await;
     }
 
     /// Waits for this many requests.

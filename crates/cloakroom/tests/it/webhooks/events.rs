@@ -272,6 +272,54 @@ async fn changes_of_applications_sessions_members_and_the_tenant_are_events() {
 }
 
 #[tokio::test]
+async fn changes_by_the_vault_and_of_the_security_contact_are_events() {
+    let fixture = Fixture::start().await;
+    fixture.subscribe(&all_types()).await;
+    let shop = json!({"name": "Shop", "type": "private", "permissions": ["token:create"]});
+    let admin = fixture
+        .vault
+        .holder(
+            &fixture.tenant,
+            ApplicationKind::Management,
+            grants(&[
+                Permission::ApplicationCreate,
+                Permission::ApplicationGrant,
+                Permission::TenantUpdate,
+            ]),
+        )
+        .await;
+    let admin = fixture.vault.client_with(Some(&admin.key));
+    let shop = admin.post("/applications", shop).await;
+    let token = fixture.create_token().await;
+    let (vault, tenant) = (&fixture.vault.vault, fixture.tenant.id);
+    fixture.sql("delete from webhook_delivery", &[]).await;
+
+    let expire = "update application set expires_at = now() where application_id = $1::text::uuid";
+    assert_eq!(fixture.sql(expire, &[&shop.id()]).await, 1);
+    cloakroom::applications::sweep(vault).await.unwrap();
+    let contact = json!({"email": "security@example.com"});
+    let contact = admin.put("/tenants/self/security-contact", contact).await;
+    assert_eq!(contact.status, StatusCode::OK, "{}", contact.body);
+    let deleted_at = jiff::Timestamp::now() + std::time::Duration::from_secs(60);
+    let is_erased = cloakroom::tokens::erase(vault, tenant, &token, deleted_at).await;
+    assert!(is_erased.unwrap());
+
+    let stored = fixture.stored().await;
+    let types: Vec<&str> = stored.iter().map(|(name, _)| name.as_str()).collect();
+    let expected = [
+        "application.key.deleted",
+        "application.deleted",
+        "tenant.updated",
+        "token.deleted",
+    ];
+    assert_eq!(types, expected);
+    let key = &find(&stored, "application.key.deleted")["application_key"];
+    assert_eq!(key["application_id"], shop.id());
+    assert_eq!(find(&stored, "token.deleted")["token"]["id"], token);
+    assert!(!json!(stored).to_string().contains("security@example.com"));
+}
+
+#[tokio::test]
 async fn a_change_that_is_rolled_back_has_no_event() {
     let fixture = Fixture::start().await;
     fixture
@@ -376,5 +424,7 @@ async fn card_numbers_in_metadata_are_not_delivered() {
     assert_eq!(created.body["metadata"]["number"], CARD);
     let metadata = &received[0].event()["data"]["token"]["metadata"];
     assert_eq!(*metadata, json!({"order": "17"}));
+    // Events are stored in the clear.
+    assert!(!json!(fixture.stored().await).to_string().contains(CARD));
     assert!(!String::from_utf8_lossy(&received[0].bytes).contains(CARD));
 }

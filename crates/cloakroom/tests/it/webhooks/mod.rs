@@ -4,6 +4,7 @@ mod deliveries;
 mod endpoint;
 mod events;
 mod faults;
+mod load;
 mod order;
 mod resource;
 mod signatures;
@@ -115,6 +116,14 @@ impl Fixture {
             .into_iter()
             .map(|(name, _)| name)
             .collect()
+    }
+
+    /// Updates of deliveries until now. The statistics are up to a second late.
+    async fn updates(&self) -> i64 {
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        let connection = self.vault.database.connect().await;
+        let sql = "select n_tup_upd from pg_stat_user_tables where relname = 'webhook_delivery'";
+        connection.query_one(sql, &[]).await.unwrap().get(0)
     }
 
     /// Makes every pending delivery due, as if its delay had passed.

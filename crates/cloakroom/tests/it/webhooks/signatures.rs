@@ -170,3 +170,34 @@ async fn a_rotated_key_signs_and_the_previous_one_stays_published() {
     assert_eq!(verify_with_node(&second, &old_keys), "invalid signature");
     assert_eq!(verify_with_node(&first, &new_keys), "invalid signature");
 }
+
+/// The key pair is the identity of the vault toward every receiver.
+#[tokio::test]
+async fn created_and_rotated_keys_are_in_the_audit_log() {
+    let fixture = Fixture::start().await;
+    fixture.subscribe(&["token.created"]).await;
+    signatures::rotate_key(&fixture.vault.vault).await.unwrap();
+
+    let connection = fixture.vault.database.connect().await;
+    let sql = "select entity_id from log where tenant_id = 0 order by seq";
+    let rows = connection.query(sql, &[]).await.unwrap();
+    let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(ids, ["signing-key-1", "signing-key-2"]);
+}
+
+/// Without a key nothing is sent, and the endpoint is not blamed.
+#[tokio::test]
+async fn a_lost_key_pauses_deliveries() {
+    let mut fixture = Fixture::start().await;
+    let webhook = fixture.subscribe(&["token.created"]).await;
+    fixture.sql("delete from webhook_signing_key", &[]).await;
+    fixture.create_token().await;
+    fixture.deliver();
+
+    let logged = fixture
+        .wait_for_log(&webhook, |delivery| delivery["last_error"].is_string())
+        .await;
+    assert_eq!(logged["last_error"], "key_missing");
+    assert_eq!(logged["attempts"], 0);
+    assert_eq!(fixture.endpoint.count(), 0);
+}
