@@ -75,6 +75,12 @@ pub struct TenantSettings {
     /// Hosts that hosted 3-D Secure pages may redirect browsers to. Omitted when empty.
     #[serde(skip_serializing_if = "CallbackHosts::is_empty")]
     pub threeds_callback_hosts: CallbackHosts,
+    /// Sites that may embed web elements. Omitted when empty.
+    #[serde(skip_serializing_if = "CallbackHosts::is_empty")]
+    pub elements_sites: CallbackHosts,
+    /// Hosts besides the vault that web elements may send values to. Omitted when empty.
+    #[serde(skip_serializing_if = "CallbackHosts::is_empty")]
+    pub elements_hosts: CallbackHosts,
 }
 
 /// How a duplicate affects the existing token.
@@ -95,6 +101,8 @@ impl Default for TenantSettings {
             token_deduplication_behavior: DeduplicationBehavior::ReadExisting,
             card_numbers_in_metadata: false,
             threeds_callback_hosts: CallbackHosts::default(),
+            elements_sites: CallbackHosts::default(),
+            elements_hosts: CallbackHosts::default(),
         }
     }
 }
@@ -134,6 +142,14 @@ impl TenantSettings {
             "threeds_callback_hosts" => {
                 let hosts = text.parse().map_err(|rule| Error::invalid(name, rule));
                 self.threeds_callback_hosts = hosts?;
+            }
+            "elements_sites" => {
+                let hosts = text.parse().map_err(|rule| Error::invalid(name, rule));
+                self.elements_sites = hosts?;
+            }
+            "elements_hosts" => {
+                let hosts = text.parse().map_err(|rule| Error::invalid(name, rule));
+                self.elements_hosts = hosts?;
             }
             _ => return Err(Error::invalid(name, "is no setting")),
         }
@@ -199,6 +215,8 @@ mod tests {
             ("fingerprint_tokens", "yes"),
             ("token_deduplication_behavior", "replace"),
             ("threeds_callback_hosts", "https://shop.example"),
+            ("elements_sites", "*.example"),
+            ("elements_hosts", "https://shop.example"),
         ] {
             assert!(
                 TenantSettings::default().set(name, text).is_err(),

@@ -39,6 +39,8 @@ const OPEN_BODY_BYTES_MAX: usize = 64 * 1024;
 struct Routes {
     /// Without authentication.
     open: OpenApiRouter<ThreedsServer>,
+    /// Without authentication, or with a public key in the URL.
+    elements: OpenApiRouter<TokenVault>,
     /// Require a key, and read or change data of a tenant.
     tokens: OpenApiRouter<TokenVault>,
     management: OpenApiRouter<Vault>,
@@ -59,6 +61,7 @@ impl Routes {
     fn new() -> Self {
         Self {
             open: openapi::routes().merge(cloakroom_threeds::browser_routes()),
+            elements: cloakroom_elements::routes(),
             tokens: cloakroom_tokens::routes(),
             management: cloakroom_management::routes(),
             threeds: cloakroom_threeds::routes(),
@@ -70,7 +73,10 @@ impl Routes {
     fn with_state(self, node: &Node) -> Routers {
         let (vault, tokens, threeds): (&Vault, &TokenVault, &ThreedsServer) = (node, node, node);
         Routers {
-            open: self.open.with_state(threeds.clone()),
+            open: self
+                .open
+                .with_state(threeds.clone())
+                .merge(self.elements.with_state(tokens.clone())),
             keyed: self
                 .tokens
                 .with_state(tokens.clone())
@@ -82,12 +88,14 @@ impl Routes {
     }
 
     fn document(self) -> OpenApi {
+        let mut open = self.open.into_openapi();
+        open.merge(self.elements.into_openapi());
         let mut keyed = self.tokens.into_openapi();
         keyed.merge(self.management.into_openapi());
         keyed.merge(self.threeds.into_openapi());
         keyed.merge(self.removed.into_openapi());
         keyed.merge(self.catalog.into_openapi());
-        openapi::document(self.open.into_openapi(), keyed)
+        openapi::document(open, keyed)
     }
 }
 
