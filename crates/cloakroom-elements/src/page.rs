@@ -14,7 +14,7 @@ const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-poli
 const PERMISSIONS: &str = "accelerometer=(), browsing-topics=(), camera=(), clipboard-read=(), clipboard-write=(self), \
     display-capture=(), fullscreen=(), geolocation=(), gyroscope=(), hid=(), identity-credentials-get=(), \
     local-fonts=(), magnetometer=(), microphone=(), midi=(), otp-credentials=(), payment=(), \
-    publickey-credentials-get=(), screen-wake-lock=(), serial=(), storage-access=(), usb=(), web-share=()";
+    publickey-credentials-get=(), screen-wake-lock=(), serial=(), storage-access=(), usb=()";
 
 /// Sites of a test tenant without a list: any. It has no real cards.
 const ANY_SITE: &str = "https: http://localhost:* http://127.0.0.1:*";

@@ -1,20 +1,7 @@
 // Values of the fields on this page, as their frames report them.
 
 import { Channel, configurationError, failure } from "../shared/channel";
-import type { ElementType, ErrorKind, Placement, State } from "../shared/protocol";
-
-/** What a field reports after every change. */
-export interface Report {
-  /** As it is sent to the API; null while empty. */
-  value: unknown;
-  /** As typed, for followers and copy buttons. */
-  display: string | Record<string, string>;
-  complete: boolean;
-  /** Errors, or for `card` those of each property. */
-  errors: ErrorKind | Record<string, ErrorKind> | null;
-  /** What the page knows. A follower takes it over: rules of its own would tell the page more about the same value. */
-  state: State;
-}
+import type { ElementType, Placement, Report } from "../shared/protocol";
 
 interface Field {
   type: ElementType;
@@ -38,6 +25,7 @@ const EMPTY: Report = {
   errors: "incomplete",
   state: { metadata: { complete: false, valid: true, maskSatisfied: true, empty: true } },
 };
+const READ_TIMEOUT_MS = 10_000;
 const MONTHS = [
   "January", "February", "March", "April", "May", "June",
   "July", "August", "September", "October", "November", "December",
@@ -73,6 +61,20 @@ export class Fields {
 
   forgetAll(): void {
     [...this.#fields.keys()].forEach((id) => this.forget(id));
+  }
+
+  /** Takes the current values of fields: what was typed last may still be on its way. */
+  async refresh(ids: string[]): Promise<void> {
+    const late = new Promise<never>((_, reject) => {
+      setTimeout(() => reject(failure("Timeout while trying to securely read elements values")), READ_TIMEOUT_MS);
+    });
+    const refreshed = [...new Set(ids)].map(async (id) => {
+      const report = await this.#find(id)?.channel.call("report");
+      if (report) {
+        this.#receive(id, report as Report);
+      }
+    });
+    await Promise.race([Promise.all(refreshed), late]);
   }
 
   /** The value for a place in a payload, and the errors if the field is not complete. */

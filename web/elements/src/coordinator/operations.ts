@@ -52,6 +52,7 @@ export async function run(
   if (!operation) {
     throw configurationError("Unknown operation");
   }
+  await context.fields.refresh(payload.placements.map(({ elementId }) => elementId));
   const filled = fill(payload, context.fields, operation.mayHold);
   try {
     return await operation.run(context, { target, filled, options: options ?? {} });

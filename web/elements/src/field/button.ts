@@ -65,6 +65,10 @@ export class CopyButton {
 
   showFollowed(): void {}
 
+  report(): undefined {
+    return undefined;
+  }
+
   wipe(): void {
     this.coordinator.notify("leave");
   }

@@ -7,6 +7,7 @@ import type {
   ElementType,
   ErrorKind,
   FieldError,
+  Report,
   State,
 } from "../shared/protocol";
 import { applyIconStyle, Style } from "./style";
@@ -66,7 +67,7 @@ export class Field {
     this.#build();
     this.#render();
     this.#takeValue();
-    this.#report(this.#state());
+    this.#coordinator.notify("report", this.report());
     return this.#state();
   }
 
@@ -303,7 +304,7 @@ export class Field {
     this.#lookUpBin();
     const state = this.#state();
     this.#showState(state);
-    this.#report(state);
+    this.#coordinator.notify("report", this.report());
     const detail = this.#changeDetail(state);
     const text = JSON.stringify(detail);
     if (always || text !== this.#reported) {
@@ -367,21 +368,22 @@ export class Field {
     return known ? { ...facts, cardBrand: known } : facts;
   }
 
-  #report(state: State): void {
+  /** What the coordinator needs to know. */
+  report(): Report {
     const judgments = this.#parts().map((part) => [part, (this.#inputs.get(part.part) as Input).judge().error] as const);
     const failed = judgments.flatMap(([{ part }, error]) => (error ? MEMBERS[part].map((name) => [name, error]) : []));
     const errors = this.#type === "card" ? Object.fromEntries(failed) : failed[0]?.[1] ?? null;
     // A follower does not transform: the page could compare results of several transforms of one value.
     const options = this.#followed ? new FieldOptions() : this.#options;
-    this.#coordinator.notify("report", {
+    return {
       value: valueOf(this.#type, this.#inputs, options),
       display: this.#type === "card"
         ? Object.fromEntries(this.#parts().map(({ part }) => [part, this.#display(part)]))
         : this.#display(this.#parts()[0].part),
       complete: this.#followed ? this.#followed.metadata.complete : failed.length === 0,
       errors: failed.length === 0 ? null : errors,
-      state,
-    });
+      state: this.#state(),
+    };
   }
 
   #display(part: PartName): string {

@@ -54,6 +54,7 @@ async function join(): Promise<Channel> {
   const { port1, port2 } = new MessageChannel();
   const channel = new Channel(port1, new Map<string, (...args: never[]) => unknown>([
     ["followed", (display: string, state: State) => element?.showFollowed(display, state)],
+    ["report", () => element?.report()],
   ]));
   coordinator.postMessage({ elements: PROTOCOL, kind: "join", id, type }, location.origin, [port2]);
   const late = new Promise<never>((_, reject) => {
@@ -71,10 +72,12 @@ function connect(port: MessagePort): void {
       }
       const coordinator = await join();
       const surroundings = new Surroundings(page, around);
-      element = type === "copyButton"
+      const created = type === "copyButton"
         ? new CopyButton(page, coordinator, surroundings)
         : new Field(type, page, coordinator, surroundings);
-      return element.configure(requireOptions(options));
+      const state = created.configure(requireOptions(options));
+      element = created;
+      return state;
     }],
     ["update", (options: unknown) => element?.update(requireOptions(options))],
     ["validate", () => element?.validate()],

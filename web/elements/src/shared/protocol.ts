@@ -54,6 +54,19 @@ export interface State {
   cardMetadata?: CardMetadata;
 }
 
+/** What a field reports after every change. */
+export interface Report {
+  /** As it is sent to the API; null while empty. */
+  value: unknown;
+  /** As typed, for followers and copy buttons. */
+  display: string | Record<string, string>;
+  complete: boolean;
+  /** Errors, or for `card` those of each property. */
+  errors: ErrorKind | Record<string, ErrorKind> | null;
+  /** What the page knows. A follower takes it over: rules of its own would tell the page more about the same value. */
+  state: State;
+}
+
 /** Where a value of an element or of an earlier response belongs in a payload. */
 export interface Placement {
   path: (string | number)[];
