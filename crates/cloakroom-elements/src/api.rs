@@ -150,8 +150,7 @@ async fn find_public_key(
     query: RawQuery,
 ) -> Result<Answer, ApiError> {
     let principal = authenticate(&vault, &query).await?;
-    let public_key_pem =
-        client_encryption::find_public_key(&vault, principal.tenant, &id).await?;
+    let public_key_pem = client_encryption::find_public_key(&vault, principal.tenant, &id).await?;
     Answer::ok(&PublicKeyBody { public_key_pem })
 }
 

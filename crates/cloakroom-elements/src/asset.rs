@@ -144,12 +144,7 @@ mod tests {
         let cases = [
             (ACCEPT_ENCODING, "gzip, br", StatusCode::OK, true),
             (ACCEPT_ENCODING, "br", StatusCode::OK, false),
-            (
-                IF_NONE_MATCH,
-                tag.as_str(),
-                StatusCode::NOT_MODIFIED,
-                false,
-            ),
+            (IF_NONE_MATCH, tag.as_str(), StatusCode::NOT_MODIFIED, false),
             (IF_NONE_MATCH, "\"other\"", StatusCode::OK, false),
         ];
         for (name, value, status, is_compressed) in cases {

@@ -12,6 +12,10 @@ form { margin: 0; }
 .input.invalid { color: #b3261e; }
 .card .input { flex: 1 1 11ch; }
 .card .short { flex: 0 1 8ch; }
+@media (max-width: 340px) {
+  .card .input { flex-basis: calc(100% - 40px); }
+  .card .short { flex: 1 1 8ch; }
+}
 [dir="rtl"] .input { text-align: right; }
 .hidden {
   position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
@@ -24,6 +28,7 @@ form { margin: 0; }
 }
 .copy svg { width: 20px; height: 20px; display: block; }
 .networks { display: flex; gap: 12px; flex: 1 1 100%; margin: 4px 0 0; padding: 0; border: 0; font-size: 14px; order: 11; }
+.networks[hidden] { display: none; }
 .networks label { display: inline-flex; align-items: center; gap: 4px; cursor: pointer; }
 .button {
   font: inherit; padding: 6px 12px; border: 1px solid #6b7280; border-radius: 6px; background: #fff; color: #111827;
