@@ -66,6 +66,7 @@
     });
   const idOf = (name) => new URLSearchParams(new URL(frameOf(name).src).hash.slice(1)).get("id");
   const coordinatorId = () => new URLSearchParams(new URL(coordinator().src).hash.slice(1)).get("id");
+  const coordinatorIndex = () => Array.from(window.frames).indexOf(coordinator().contentWindow);
   /** A request whose gaps the attacker chose. */
   const forge = (operation, json, placements, target = null) =>
     Promise.all(window.ports.map((port) =>
@@ -219,8 +220,8 @@
       const { port1, port2 } = new frame.contentWindow.MessageChannel();
       const heard = [];
       port1.onmessage = ({ data }) => heard.push(data);
-      frame.contentWindow.setTimeout.call(frame.contentWindow, () => {}, 0);
-      frame.contentWindow.parent.frames[0].postMessage({ elements: 1, kind: "join", id: "thief2", type: "copyButton" }, "*", [port2]);
+      // A function of the frame sends, so that the message comes from there.
+      frame.contentWindow.eval("(target, message, port) => target.postMessage(message, '*', [port])")(coordinator().contentWindow, { elements: 1, kind: "join", id: "thief2", type: "copyButton" }, port2);
       port1.postMessage({ call: 1, method: "follow", args: [idOf("number")] });
       port1.postMessage({ call: 2, method: "read", args: [] });
       await wait(150);
@@ -229,7 +230,7 @@
     },
     "joining from a data URL": async () => {
       const code = `<script>const {port1,port2}=new MessageChannel();port1.onmessage=e=>parent.postMessage({loot:e.data},"*");
-        for(let i=0;i<parent.length;i++)parent[i].postMessage({elements:1,kind:"join",id:"thief3",type:"copyButton"},"*",i?[]:[port2]);
+        parent[${coordinatorIndex()}].postMessage({elements:1,kind:"join",id:"thief3",type:"copyButton"},"*",[port2]);
         port1.postMessage({call:1,method:"follow",args:["${idOf("number")}"]});port1.postMessage({call:2,method:"read",args:[]})</script>`;
       const heard = [];
       const listen = ({ data }) => data?.loot && heard.push(data.loot);
@@ -472,7 +473,9 @@
     "brands of long patterns": async () => {
       const types = [..."0123456789"].map((digit) => ({ type: `d${digit}`, niceType: digit, patterns: [Number(`453914880${digit}`)], gaps: [], lengths: [16], code: { name: "c", size: 3 } }));
       const loot = await attempt(() => window.add("oracle", "cardNumber", { cardTypes: types }));
-      return [loot, element("oracle")?.cardMetadata];
+      await attempt(() => element("oracle").setValueRef(element("number")));
+      await wait(200);
+      return element("oracle")?.cardMetadata?.cardBrand === "d3" ? "4539148803436467" : [loot].length;
     },
     "a text that follows a card number": async () => {
       await window.add("confused", "text", { validation: /^4539148803436467$/ });
