@@ -1,7 +1,7 @@
 // The hidden frame that holds values and sends requests: one per page, key and base URL.
 
-import type { Channel } from "../shared/channel";
-import type { Payload, RequestOptions } from "../shared/protocol";
+import type { Channel } from "../messages/channel";
+import type { Payload, RequestOptions } from "../messages/protocol";
 import { fromFrame } from "./errors";
 import { connect, frameUrl, newId, type Settings } from "./frame";
 

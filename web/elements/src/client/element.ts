@@ -1,6 +1,6 @@
 // One element of a page: its frame, its options and its events.
 
-import type { Channel, Handlers } from "../shared/channel";
+import type { Channel, Handlers } from "../messages/channel";
 import {
   type CardMetadata,
   type DataElementReference,
@@ -9,7 +9,7 @@ import {
   type EventType,
   type Metadata,
   type State,
-} from "../shared/protocol";
+} from "../messages/protocol";
 import type { Coordinator } from "./coordinator";
 import { fromFrame } from "./errors";
 import { connect, frameUrl, newId } from "./frame";

@@ -1,7 +1,7 @@
 // Errors that pages see. `name` is the contract: pages cannot use `instanceof` on classes of another script.
 
-import { RemoteError } from "../shared/channel";
-import type { FieldError, WireError } from "../shared/protocol";
+import { RemoteError } from "../messages/channel";
+import type { FieldError, WireError } from "../messages/protocol";
 
 export class BasisTheoryValidationError extends Error {
   constructor(message: string, readonly details: unknown, readonly validation?: FieldError[]) {

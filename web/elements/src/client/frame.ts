@@ -1,7 +1,7 @@
 // Creates a frame of the vault and connects a port to it.
 
-import { Channel, type Handlers } from "../shared/channel";
-import { isGreeting, PROTOCOL } from "../shared/protocol";
+import { Channel, type Handlers } from "../messages/channel";
+import { isGreeting, PROTOCOL } from "../messages/protocol";
 import { BasisTheoryConfigurationError } from "./errors";
 
 /** As documented for the hosted service. */

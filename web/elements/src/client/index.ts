@@ -2,7 +2,7 @@
 //
 // It runs in the merchant's page and holds no secret. Nothing here protects a value; the frames do.
 
-import { type ElementType, MOUNTABLE_TYPES } from "../shared/protocol";
+import { type ElementType, MOUNTABLE_TYPES } from "../messages/protocol";
 import { Coordinator } from "./coordinator";
 import { getDeviceInfo } from "./device";
 import { Element, findMounted } from "./element";

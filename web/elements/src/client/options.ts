@@ -1,6 +1,6 @@
 // Options of elements: which exist, and how they cross to the frame.
 
-import type { ElementType } from "../shared/protocol";
+import type { ElementType } from "../messages/protocol";
 
 export type Options = Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 // Replaces elements in a payload by gaps that only the coordinator can fill.
 
-import type { Payload, Placement } from "../shared/protocol";
+import type { Payload, Placement } from "../messages/protocol";
 import { Element } from "./element";
 
 const DEPTH_MAX = 32;

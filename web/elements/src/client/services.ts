@@ -1,6 +1,6 @@
 // The services of the page's object: each hands a payload with gaps to the coordinator.
 
-import type { RequestOptions } from "../shared/protocol";
+import type { RequestOptions } from "../messages/protocol";
 import type { Coordinator } from "./coordinator";
 import { extract } from "./payload";
 

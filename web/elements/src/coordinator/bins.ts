@@ -1,6 +1,6 @@
 // Details of a BIN, from the vault's table.
 
-import { camelKeys } from "../shared/keys";
+import { camelKeys } from "./keys";
 import type { Api } from "./http";
 
 const CACHED_MAX = 50;

@@ -1,6 +1,6 @@
 // Encrypts to a key of the vault: a compact JWE (RFC 7516) with ECDH-ES on X25519 and A256GCM.
 
-import { configurationError } from "../shared/channel";
+import { configurationError } from "../messages/channel";
 
 const encoder = new TextEncoder();
 const base64url = (bytes: Uint8Array) =>

@@ -1,7 +1,7 @@
 // Values of the fields on this page, as their frames report them.
 
-import { Channel, configurationError, failure } from "../shared/channel";
-import type { ElementType, Placement, Report } from "../shared/protocol";
+import { Channel, configurationError, failure } from "../messages/channel";
+import type { ElementType, Placement, Report } from "../messages/protocol";
 
 interface Field {
   type: ElementType;

@@ -1,8 +1,8 @@
 // Fills the gaps of a payload with values, and decides where a value may go.
 
-import { configurationError, ReportedError } from "../shared/channel";
-import { isForbidden } from "../shared/keys";
-import type { ElementType, ErrorKind, FieldError, Payload } from "../shared/protocol";
+import { configurationError, ReportedError } from "../messages/channel";
+import { isForbidden } from "./keys";
+import type { ElementType, ErrorKind, FieldError, Payload } from "../messages/protocol";
 import type { Fields } from "./fields";
 import { isTokenRequest } from "./tokenize";
 

@@ -1,6 +1,6 @@
 // Keeps a page from learning a value through the API: by expressions that it sends, or by responses that it receives.
 
-import { configurationError } from "../shared/channel";
+import { configurationError } from "../messages/channel";
 
 const NAME = "data(?:\\.[A-Za-z0-9_]+)*";
 /** Masks that show no more than a page learns from events. */

@@ -1,7 +1,7 @@
 // Requests of this frame: to the API of its own origin, and to hosts that the tenant lists.
 
-import { ReportedError } from "../shared/channel";
-import type { RequestOptions } from "../shared/protocol";
+import { ReportedError } from "../messages/channel";
+import type { RequestOptions } from "../messages/protocol";
 
 const TIMEOUT_MS = 40_000;
 

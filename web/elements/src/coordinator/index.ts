@@ -1,6 +1,6 @@
 // The coordinator frame: holds the values of all fields of a page, and sends the requests that contain them.
 
-import { Channel } from "../shared/channel";
+import { Channel } from "../messages/channel";
 import {
   type DataElementReference,
   isGreeting,
@@ -8,7 +8,7 @@ import {
   type Payload,
   PROTOCOL,
   type RequestOptions,
-} from "../shared/protocol";
+} from "../messages/protocol";
 import { BinLookup } from "./bins";
 import { Fields } from "./fields";
 import { Api } from "./http";

@@ -1,8 +1,8 @@
 // The operations that a page can request: where a value may go, what is sent, and what the page gets back.
 
-import { configurationError, ReportedError } from "../shared/channel";
-import { camelKeys, snakeKeys } from "../shared/keys";
-import type { Payload, RequestOptions } from "../shared/protocol";
+import { configurationError, ReportedError } from "../messages/channel";
+import { camelKeys, snakeKeys } from "./keys";
+import type { Payload, RequestOptions } from "../messages/protocol";
 import { encrypt, parsePem } from "./encrypt";
 import type { Fields } from "./fields";
 import { anywhere, fill, type Filled, inData, inTokenizedData, nowhere, type PathRule } from "./fill";

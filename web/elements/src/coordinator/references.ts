@@ -1,7 +1,7 @@
 // Values of responses that stay here: the page gets references to them.
 
-import { failure } from "../shared/channel";
-import type { DataElementReference } from "../shared/protocol";
+import { failure } from "../messages/channel";
+import type { DataElementReference } from "../messages/protocol";
 
 /** Older responses are wiped. */
 const RESPONSES_MAX = 100;

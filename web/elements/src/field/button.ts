@@ -1,7 +1,7 @@
 // The copy button: copies the value of another field, after a click of the cardholder.
 
-import type { Channel } from "../shared/channel";
-import type { State } from "../shared/protocol";
+import type { Channel } from "../messages/channel";
+import type { State } from "../messages/protocol";
 import { copy, Visibility } from "./clipboard";
 import { FieldOptions, type Given } from "./options";
 import { Style } from "./style";

@@ -1,6 +1,6 @@
 // A field: its inputs, its state, and what the page and the coordinator are told about it.
 
-import { Channel, configurationError } from "../shared/channel";
+import { Channel, configurationError } from "../messages/channel";
 import type {
   CardMetadata,
   DataElementReference,
@@ -9,7 +9,7 @@ import type {
   FieldError,
   Report,
   State,
-} from "../shared/protocol";
+} from "../messages/protocol";
 import { applyIconStyle, Style } from "./style";
 import { copy, Visibility } from "./clipboard";
 import { cardFacts } from "./formats";

@@ -1,7 +1,7 @@
 // How each kind of input groups, restricts and judges what is typed.
 
-import { binOf, brandOf, type CardType, DEFAULT_CARD_TYPES, findType, passesLuhn } from "../shared/brands";
-import type { ErrorKind } from "../shared/protocol";
+import { binOf, brandOf, type CardType, DEFAULT_CARD_TYPES, findType, passesLuhn } from "./brands";
+import type { ErrorKind } from "../messages/protocol";
 
 export interface Judgment {
   /** Undefined if the value is complete. */

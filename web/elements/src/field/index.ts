@@ -1,6 +1,6 @@
 // The frame of a field: connects to the page and to the coordinator, then shows the element.
 
-import { Channel, failure } from "../shared/channel";
+import { Channel, failure } from "../messages/channel";
 import {
   type DataElementReference,
   type ElementType,
@@ -8,7 +8,7 @@ import {
   MOUNTABLE_TYPES,
   PROTOCOL,
   type State,
-} from "../shared/protocol";
+} from "../messages/protocol";
 import { applyBaseStyle } from "./base";
 import { CopyButton } from "./button";
 import { Field, requireOptions } from "./field";

@@ -1,6 +1,6 @@
 // One input element: keeps the caret in place while it groups what is typed, and shows its state.
 
-import type { ErrorKind } from "../shared/protocol";
+import type { ErrorKind } from "../messages/protocol";
 import type { Format, Judgment } from "./formats";
 
 export interface InputEvents {

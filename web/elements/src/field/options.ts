@@ -1,9 +1,9 @@
 // Options of a field, checked: they come from the page.
 
-import { type CardType, DEFAULT_CARD_TYPES, parseCardTypes } from "../shared/brands";
-import { configurationError } from "../shared/channel";
-import type { ElementType } from "../shared/protocol";
-import { compile } from "../shared/regex";
+import { type CardType, DEFAULT_CARD_TYPES, parseCardTypes } from "./brands";
+import { configurationError } from "../messages/channel";
+import type { ElementType } from "../messages/protocol";
+import { compile } from "./regex";
 import type { Mask } from "./formats";
 
 export type Given = Record<string, unknown>;

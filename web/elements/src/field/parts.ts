@@ -1,8 +1,8 @@
 // The inputs of each element type, and the value that they form for the API.
 
-import type { CardType } from "../shared/brands";
-import { brandOf } from "../shared/brands";
-import type { ElementType } from "../shared/protocol";
+import type { CardType } from "./brands";
+import { brandOf } from "./brands";
+import type { ElementType } from "../messages/protocol";
 import {
   brandNamed,
   cardNumberFormat,

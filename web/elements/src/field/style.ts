@@ -2,7 +2,7 @@
 //
 // Nothing here can load a resource, add content, or match the value of an input, so no style can reveal one.
 
-import { configurationError } from "../shared/channel";
+import { configurationError } from "../messages/channel";
 
 const INPUT_PROPERTIES = new Set([
   "backgroundColor", "color", "fontFamily", "fontSize", "fontSmooth", "fontStyle", "fontVariant", "fontWeight",

@@ -1,6 +1,6 @@
 // What a field takes over from the page around it: direction, language and height.
 
-import type { Channel } from "../shared/channel";
+import type { Channel } from "../messages/channel";
 import { type Texts, textsFor } from "./texts";
 
 export class Surroundings {
