@@ -1,4 +1,4 @@
-//! Allowlist of callback hosts, to which hosted pages redirect the cardholder's browser.
+//! Allowlists of hosts: those that hosted pages redirect to, that embed web elements, or that receive values from them.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -28,6 +28,11 @@ impl CallbackHosts {
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The listed names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
     }
 
     /// Requires an https URL with a listed host. Test tenants may also use loopback addresses, with http or https.

@@ -88,6 +88,13 @@ route_requirements! {
     GET "/openapi.json" Nothing;
     GET "/pages/method.html" Nothing;
     GET "/pages/challenge.html" Nothing;
+    GET "/web-elements/{version}/assets.json" Nothing;
+    GET "/web-elements/{version}/client/index.js" Nothing;
+    GET "/web-elements/{version}/hosted-elements/coordinator.js" Nothing;
+    GET "/web-elements/{version}/hosted-elements/field.js" Nothing;
+    GET "/web-elements/{version}/hosted-elements/coordinator.html" KeyInUrl;
+    GET "/web-elements/{version}/hosted-elements/field.html" KeyInUrl;
+    GET "/web-elements/{version}/hosted-elements/keys/{id}" KeyInUrl;
 
     POST "/tokens" Permissions(&[TokenCreate]);
     GET "/tokens/{id}" Permissions(&[TokenRead]);

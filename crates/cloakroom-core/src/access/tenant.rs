@@ -83,6 +83,12 @@ pub struct TenantSettings {
     /// these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub egress_hosts: Option<HostList>,
+    /// Sites that may embed web elements. Omitted when empty.
+    #[serde(skip_serializing_if = "CallbackHosts::is_empty")]
+    pub elements_sites: CallbackHosts,
+    /// Hosts besides the vault that web elements may send values to. Omitted when empty.
+    #[serde(skip_serializing_if = "CallbackHosts::is_empty")]
+    pub elements_hosts: CallbackHosts,
 }
 
 /// How a duplicate affects the existing token.
@@ -105,6 +111,8 @@ impl Default for TenantSettings {
             mask_proxy_configuration: false,
             threeds_callback_hosts: CallbackHosts::default(),
             egress_hosts: None,
+            elements_sites: CallbackHosts::default(),
+            elements_hosts: CallbackHosts::default(),
         }
     }
 }
@@ -152,6 +160,14 @@ impl TenantSettings {
                     text => text.parse().map(Some),
                 };
                 self.egress_hosts = hosts.map_err(|rule| Error::invalid(name, rule))?;
+            }
+            "elements_sites" => {
+                let hosts = text.parse().map_err(|rule| Error::invalid(name, rule));
+                self.elements_sites = hosts?;
+            }
+            "elements_hosts" => {
+                let hosts = text.parse().map_err(|rule| Error::invalid(name, rule));
+                self.elements_hosts = hosts?;
             }
             _ => return Err(Error::invalid(name, "is no setting")),
         }
@@ -225,6 +241,8 @@ mod tests {
             ("threeds_callback_hosts", "https://shop.example"),
             ("egress_hosts", "10.0.0.1"),
             ("egress_hosts", "api.example.com,"),
+            ("elements_sites", "*.example"),
+            ("elements_hosts", "https://shop.example"),
         ] {
             assert!(
                 TenantSettings::default().set(name, text).is_err(),

@@ -35,9 +35,10 @@ pub(super) struct TenantChangeBody {
     pub(super) name: Option<String>,
     /// Settings, all as strings: `fingerprint_tokens`, `disable_ephemeral_proxy`, `deduplicate_tokens`,
     /// `card_numbers_in_metadata` and `mask_proxy_configuration` are `true` or `false`,
-    /// `token_deduplication_behavior` is `read_existing` or `update_existing`, `threeds_callback_hosts` lists the hosts
-    /// of callback URLs, and `egress_hosts` the hosts that proxies and webhooks may send requests to, both separated by
-    /// commas.
+    /// `token_deduplication_behavior` is `read_existing` or `update_existing`, and the others are lists of hosts,
+    /// separated by commas: `threeds_callback_hosts` of callback URLs, `egress_hosts` that proxies and webhooks may
+    /// send requests to, `elements_sites` of sites that may embed web elements, and `elements_hosts` of servers besides
+    /// the vault that web elements may send values to.
     #[schema(value_type = Option<BTreeMap<String, Option<String>>>)]
     pub(super) settings: Option<Map<String, Value>>,
 }

@@ -76,9 +76,14 @@ impl ClientKey {
 impl CreatedClientKey {
     /// The public key as clients expect it: the raw 32 bytes in PEM framing.
     pub fn pem(&self) -> String {
-        let text = STANDARD.encode(self.public_key);
-        format!("-----BEGIN PUBLIC KEY-----\n{text}\n-----END PUBLIC KEY-----")
+        pem(&self.public_key)
     }
+}
+
+/// The raw bytes of a public key in PEM framing.
+pub(super) fn pem(public_key: &[u8]) -> String {
+    let text = STANDARD.encode(public_key);
+    format!("-----BEGIN PUBLIC KEY-----\n{text}\n-----END PUBLIC KEY-----")
 }
 
 /// The expiry of a key created at `now`: as requested, at most one year ahead, or else after `default_lifetime`.

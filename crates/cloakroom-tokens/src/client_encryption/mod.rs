@@ -21,7 +21,7 @@ use cloakroom_platform::storage;
 pub use self::api::routes;
 pub use self::create::{NewKey, create};
 pub use self::delete::delete;
-pub use self::find::{find, list};
+pub use self::find::{find, find_public_key, list};
 pub use self::key::{Binding, ClientKey, CreatedClientKey};
 pub use self::open::{RequestData, SentData, resolve_request_data};
 pub(crate) use self::store::STATEMENTS;

@@ -45,6 +45,8 @@ struct Routes {
     /// Without authentication.
     open: OpenApiRouter<ThreedsServer>,
     open_webhooks: OpenApiRouter<WebhookServer>,
+    /// Without authentication, or with a public key in the URL.
+    elements: OpenApiRouter<TokenVault>,
     /// Require a key, and read or change data of a tenant.
     tokens: OpenApiRouter<TokenVault>,
     management: OpenApiRouter<Vault>,
@@ -70,6 +72,7 @@ impl Routes {
             invocations: cloakroom_proxy::invocation_routes(),
             open: openapi::routes().merge(cloakroom_threeds::browser_routes()),
             open_webhooks: cloakroom_webhooks::open_routes(),
+            elements: cloakroom_elements::routes(),
             tokens: cloakroom_tokens::routes(),
             management: cloakroom_management::routes(),
             threeds: cloakroom_threeds::routes(),
@@ -87,7 +90,8 @@ impl Routes {
             open: self
                 .open
                 .with_state(threeds.clone())
-                .merge(self.open_webhooks.with_state(node.webhooks.clone())),
+                .merge(self.open_webhooks.with_state(node.webhooks.clone()))
+                .merge(self.elements.with_state(tokens.clone())),
             keyed: self
                 .tokens
                 .with_state(tokens.clone())
@@ -103,6 +107,7 @@ impl Routes {
     fn document(self) -> OpenApi {
         let mut open = self.open.into_openapi();
         open.merge(self.open_webhooks.into_openapi());
+        open.merge(self.elements.into_openapi());
         let mut keyed = self.tokens.into_openapi();
         keyed.merge(self.management.into_openapi());
         keyed.merge(self.threeds.into_openapi());

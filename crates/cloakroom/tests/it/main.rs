@@ -21,6 +21,7 @@ mod deduplication;
 mod deprecations;
 mod disclosure;
 mod documents;
+mod elements;
 mod enrichments;
 mod erasures;
 mod expiry;

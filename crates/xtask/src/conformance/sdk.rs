@@ -11,11 +11,12 @@ use cloakroom_devtools::{packages, process, workspace};
 
 use super::report_progress;
 
-/// The official SDKs, the browser SDK in Chromium, and Schemathesis, which tests the OpenAPI description.
+/// The official SDKs, the browser SDKs in Chromium, and Schemathesis, which tests the OpenAPI description.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(super) enum Sdk {
     Node,
     Browser,
+    Elements,
     Python,
     PythonLegacy,
     Schemathesis,
@@ -36,6 +37,7 @@ impl Sdk {
         match self {
             Self::Node => "@basis-theory/node-sdk",
             Self::Browser => "@basis-theory/web-threeds",
+            Self::Elements => "@basis-theory/web-elements",
             Self::Python => "BasisTheoryClient",
             Self::PythonLegacy => "basistheory",
             Self::Schemathesis => "schemathesis",
@@ -57,7 +59,7 @@ impl Sdk {
         }
         report_progress(&format!("installing {}", self.package()));
         match self {
-            Self::Node | Self::Browser => self.install_modules()?,
+            Self::Node | Self::Browser | Self::Elements => self.install_modules()?,
             Self::Python | Self::PythonLegacy | Self::Schemathesis => {
                 self.install_environment(folder)?;
             }
@@ -69,7 +71,7 @@ impl Sdk {
     pub(super) fn suite(self, folder: &Path, effort: Effort) -> Command {
         let mut command = match self {
             Self::Node => Command::new("node"),
-            Self::Browser => {
+            Self::Browser | Self::Elements => {
                 let mut node = Command::new("node");
                 // For inspection by a developer.
                 node.env("CONFORMANCE_SCREENSHOTS", folder.join(self.to_string()));
@@ -83,7 +85,9 @@ impl Sdk {
             }
         };
         match self {
-            Self::Node | Self::Browser => command.args(["--test", "--test-reporter=spec"]),
+            Self::Node | Self::Browser | Self::Elements => {
+                command.args(["--test", "--test-reporter=spec"])
+            }
             Self::Python | Self::PythonLegacy => command.args(["-m", "pytest", "--quiet"]),
             Self::Schemathesis => command.arg("run.py").args(effort.words()),
         };
@@ -101,7 +105,7 @@ impl Sdk {
 
     fn lock_file(self) -> PathBuf {
         self.sources().join(match self {
-            Self::Node | Self::Browser => "package-lock.json",
+            Self::Node | Self::Browser | Self::Elements => "package-lock.json",
             Self::Python | Self::PythonLegacy | Self::Schemathesis => "requirements.txt",
         })
     }
@@ -109,7 +113,7 @@ impl Sdk {
     /// Node finds packages only beside the sources that use them. Git ignores them.
     fn installed(self, folder: &Path) -> PathBuf {
         match self {
-            Self::Node | Self::Browser => self.sources().join("node_modules"),
+            Self::Node | Self::Browser | Self::Elements => self.sources().join("node_modules"),
             Self::Python | Self::PythonLegacy | Self::Schemathesis => folder.join(self.to_string()),
         }
     }
@@ -118,6 +122,10 @@ impl Sdk {
         match self {
             Self::Node => workspace::has_program("node"),
             Self::Browser => workspace::has_program("node") && workspace::has_program(CHROMIUM),
+            Self::Elements => {
+                let modules = element_sources().join("node_modules");
+                Self::Browser.runs(folder) && modules.exists()
+            }
             Self::Python | Self::PythonLegacy | Self::Schemathesis => self.python(folder).exists(),
         }
     }
@@ -145,12 +153,15 @@ impl Sdk {
         if !workspace::has_program("node") || !workspace::has_program("npm") {
             packages::install(&["nodejs", "npm"])?;
         }
-        if self == Self::Browser && !workspace::has_program(CHROMIUM) {
+        let needs_browser = matches!(self, Self::Browser | Self::Elements);
+        if needs_browser && !workspace::has_program(CHROMIUM) {
             packages::install(&[CHROMIUM])?;
         }
-        let mut npm = Command::new("npm");
-        npm.arg("ci").current_dir(self.sources());
-        process::run_successfully(npm)
+        if self == Self::Elements {
+            // The suite also compares the committed bundle with a new build.
+            install_lock_file(&element_sources())?;
+        }
+        install_lock_file(&self.sources())
     }
 
     fn python(self, folder: &Path) -> PathBuf {
@@ -180,6 +191,17 @@ impl fmt::Display for Sdk {
         let value = self.to_possible_value().ok_or(fmt::Error)?;
         f.write_str(value.get_name())
     }
+}
+
+fn install_lock_file(folder: &Path) -> Result<()> {
+    let mut npm = Command::new("npm");
+    npm.arg("ci").current_dir(folder);
+    process::run_successfully(npm)
+}
+
+/// The sources of web elements.
+fn element_sources() -> PathBuf {
+    workspace::root().join("web/elements")
 }
 
 fn has_venv() -> bool {
