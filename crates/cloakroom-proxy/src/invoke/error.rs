@@ -25,6 +25,9 @@ pub(super) enum Error {
     EphemeralNeedsPrivateKey,
     InvalidUrl(InvalidUrl),
     Invalid(FieldError),
+    /// An expression or a request transform failed, or its value does not fit its place. Says no more: the caller may not
+    /// be allowed to read the value.
+    NotEvaluated,
     TooManyExpressions(usize),
     TooManyTokens(usize),
     /// The body is too large to replace its expressions.
@@ -126,6 +129,12 @@ impl From<Error> for ApiError {
                 invalid(format!("The URL of the destination {rule}.").into()).with_code("invalid_url")
             }
             Error::Invalid(error) => Self::all_invalid([error]),
+            Error::NotEvaluated => invalid(
+                "An expression or a request transform could not be evaluated, or its value does not fit its place. \
+                 Nothing was sent."
+                    .into(),
+            )
+            .with_code("not_evaluated"),
             Error::TooManyExpressions(limit) => {
                 invalid(format!("The request has more than {limit} expressions.").into())
             }

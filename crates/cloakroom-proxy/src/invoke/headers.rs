@@ -119,21 +119,18 @@ fn text_of(value: &HeaderValue) -> String {
 pub(super) fn rendered(filled: &Value) -> Result<Vec<(HeaderName, Vec<HeaderValue>)>, Error> {
     let mut headers = Vec::new();
     for (name, values) in filled.as_object().into_iter().flatten() {
-        let invalid = || {
-            let rule = "must not contain an expression whose value has control characters";
-            Error::invalid_at(format!("headers.{name}"), rule)
-        };
         let mut rendered = Vec::new();
         for value in values.as_array().into_iter().flatten() {
             let text = value_text(value);
             if text.chars().any(char::is_control) {
-                return Err(invalid());
+                return Err(Error::NotEvaluated);
             }
-            let mut value = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| invalid())?;
+            let value = HeaderValue::from_bytes(text.as_bytes());
+            let mut value = value.map_err(|_| Error::NotEvaluated)?;
             value.set_sensitive(true);
             rendered.push(value);
         }
-        let name: HeaderName = name.parse().map_err(|_| invalid())?;
+        let name: HeaderName = name.parse().map_err(|_| Error::NotEvaluated)?;
         headers.push((name, rendered));
     }
     Ok(headers)

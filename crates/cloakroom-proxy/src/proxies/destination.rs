@@ -38,14 +38,6 @@ pub(super) fn require_allowed(
     allowed.map_err(|denied| invalid(format!("must be an allowed destination: {denied}")))
 }
 
-/// Whether two destinations are the same server. Invalid URLs are not.
-pub(super) fn have_same_origin(a: &str, b: &str) -> bool {
-    match (DestinationUrl::parse(a), DestinationUrl::parse(b)) {
-        (Ok(a), Ok(b)) => a.origin() == b.origin(),
-        _ => false,
-    }
-}
-
 fn reject(rule: impl Into<String>) -> FieldError {
     FieldError::new("destination_url", rule)
 }

@@ -9,6 +9,7 @@ mod body;
 mod create;
 mod delete;
 mod destination;
+mod event;
 mod find;
 mod find_by_key;
 mod parameters;
