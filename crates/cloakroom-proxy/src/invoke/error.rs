@@ -15,6 +15,8 @@ const INVALID: &str = "Invalid proxy request";
 
 #[derive(Debug)]
 pub(super) enum Error {
+    /// The request has already passed this proxy.
+    Loop,
     /// Neither `BT-PROXY-URL` nor `BT-PROXY-KEY`.
     NoTarget,
     /// No proxy has this key, or it belongs to another tenant.
@@ -114,6 +116,10 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let invalid = |detail: Cow<'static, str>| Self::bad_request(INVALID, detail);
         match error {
+            Error::Loop => invalid(
+                "The request has already passed this proxy: its destination leads back to it.".into(),
+            )
+            .with_code("proxy_loop"),
             Error::NoTarget => invalid(
                 "Send the URL of the destination in BT-PROXY-URL, or the key of a pre-configured proxy in BT-PROXY-KEY."
                     .into(),

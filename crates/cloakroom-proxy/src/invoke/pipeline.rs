@@ -16,13 +16,16 @@ use super::call::Call;
 use super::error::Error;
 use super::outgoing::{Outgoing, OutgoingBody};
 use super::target::Target;
-use super::{event, replace, response, transform};
+use super::{event, headers, replace, response, transform};
 use crate::server::ProxyServer;
 
 /// Sends a request to its destination, with tokens replaced by their data, and returns the response.
 pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Response, Error> {
     let (head, body) = request.into_parts();
     let call = Call::new(head);
+    if headers::is_marked(&call.headers) {
+        return Err(Error::Loop);
+    }
     let target = Target::select(server, &call).await?;
     // Before anything is decrypted: a destination that is not allowed gets nothing.
     server.egress.check(&target.base, target.hosts())?;
@@ -49,7 +52,8 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
         true => Error::NotEvaluated,
         false => error.into(),
     })?;
-    let received = send(server, &target, &actor, outgoing, &url).await?;
+    let is_anonymous = call.caller.is_none();
+    let received = send(server, &target, &actor, is_anonymous, outgoing, &url).await?;
     match exchange {
         Some(exchange) if target.transforms_response() && received.status().is_success() => {
             transform::response(server, &target, exchange, received, limits).await
@@ -97,6 +101,7 @@ async fn send(
     server: &ProxyServer,
     target: &Target,
     actor: &Caller,
+    is_anonymous: bool,
     outgoing: Outgoing,
     url: &DestinationUrl,
 ) -> Result<http::Response<ResponseBody>, Error> {
@@ -118,8 +123,13 @@ async fn send(
     let mut request = http::Request::new(body);
     *request.method_mut() = outgoing.method;
     *request.headers_mut() = outgoing.headers;
+    headers::mark(request.headers_mut());
     let started_at = Instant::now();
-    let received = server.egress.send(destination, request, &timeouts).await;
+    let egress = &server.egress;
+    let received = match is_anonymous {
+        true => egress.send_anonymous(destination, request, &timeouts).await,
+        false => egress.send(destination, request, &timeouts).await,
+    };
     let outcome = received.as_ref().map(http::Response::status);
     count(outcome);
     record_invocation(server, target, actor, url, outcome, started_at).await;

@@ -90,7 +90,8 @@ impl Prepared {
             }
             if !template.header_references().is_empty() {
                 let proxy = proxy_value(target, call, &outgoing.body);
-                let headers = template.render_headers(|document| fill(document, &values, &proxy))?;
+                let headers =
+                    template.render_headers(|document| fill(document, &values, &proxy))?;
                 for (name, rendered) in headers {
                     outgoing.headers.remove(&name);
                     for value in rendered {

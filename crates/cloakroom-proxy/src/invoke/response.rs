@@ -7,9 +7,8 @@ use cloakroom_crypto::Sensitive;
 use cloakroom_egress::ResponseBody;
 use cloakroom_platform::api::StreamedBody;
 use http::header::{
-    AGE, ALT_SVC, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
-    EXPIRES, HeaderMap, HeaderName, HeaderValue, PRAGMA, REFRESH, SERVER, SET_COOKIE,
-    STRICT_TRANSPORT_SECURITY, VIA,
+    AGE, ALT_SVC, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, EXPIRES, HeaderMap,
+    HeaderName, HeaderValue, PRAGMA, REFRESH, SERVER, SET_COOKIE, STRICT_TRANSPORT_SECURITY, VIA,
 };
 use http_body_util::BodyExt as _;
 

@@ -38,10 +38,12 @@ pub(super) async fn request(
     let mut exchange = exchange(call, sent_body, &mut outgoing, encrypted);
     let _permit = admit_work(&server.limits, target.tenant, true).await?;
     let applied = transforms::apply_request(server, &definition.transforms, &mut exchange).await;
-    applied.map_err(|error| match outgoing.has_values && error.depends_on_values() {
-        true => Error::NotEvaluated,
-        false => ApiError::from(error).into(),
-    })?;
+    applied.map_err(
+        |error| match outgoing.has_values && error.depends_on_values() {
+            true => Error::NotEvaluated,
+            false => ApiError::from(error).into(),
+        },
+    )?;
     take_back(&mut exchange, &mut outgoing);
     if target.transforms_response() {
         headers::require_identity(&mut outgoing.headers);

@@ -22,6 +22,10 @@ pub(super) fn check_text(url: Option<String>) -> Result<String, FieldError> {
         return Err(reject(NO_CARD_NUMBER));
     }
     DestinationUrl::parse(&url).map_err(|error| reject(error.to_string()))?;
+    // A request to another name of this vault would invoke a proxy again.
+    if url.to_ascii_lowercase().contains("bt-proxy-key") {
+        return Err(reject("must not contain the key of a proxy"));
+    }
     Ok(url)
 }
 

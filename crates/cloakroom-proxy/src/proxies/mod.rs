@@ -34,6 +34,7 @@ pub use self::find::{Filter, ProxyPage, find, list};
 pub use self::find_by_key::find_by_key;
 pub use self::proxy::Proxy;
 pub use self::rotate::rotate_key;
+pub(crate) use self::row::key_name;
 pub(crate) use self::store::STATEMENTS;
 pub use self::update::{patch, replace};
 pub use crate::definition::ProxyDefinition;

@@ -9,8 +9,8 @@ use cloakroom_platform::card_numbers::card_numbers_in;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_tokens::tokens::TokenVault;
 use http::header::{
-    ACCEPT_CHARSET, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_RANGE,
-    LAST_MODIFIED, RANGE,
+    ACCEPT_CHARSET, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG,
+    IF_RANGE, LAST_MODIFIED, RANGE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
@@ -207,7 +207,8 @@ fn is_ascii_compatible(headers: &HeaderMap) -> bool {
     types.all(|value| {
         let value = value.to_str().unwrap_or_default().to_ascii_lowercase();
         let mut parameters = value.split(';').skip(1);
-        let charset = parameters.find_map(|it| it.trim().strip_prefix("charset=").map(str::to_owned));
+        let charset =
+            parameters.find_map(|it| it.trim().strip_prefix("charset=").map(str::to_owned));
         charset.is_none_or(|charset| {
             let charset = charset.trim_matches('"');
             ["utf-8", "utf8", "us-ascii"].contains(&charset)

@@ -78,8 +78,7 @@ impl Template {
                 reference.kind,
                 ReferenceKind::Config | ReferenceKind::TransformIdentifier
             );
-            is_variable
-                && Path::parse(&reference.id).is_some_and(|path| path.root == "encrypted")
+            is_variable && Path::parse(&reference.id).is_some_and(|path| path.root == "encrypted")
         })
     }
 
