@@ -13,6 +13,8 @@ const OPEN_FOR: Duration = Duration::from_secs(5);
 /// How long failures are remembered.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
 const ENTRIES_MAX: usize = 10_000;
+/// Of one tenant, which chooses the number of hosts with a wildcard in its list.
+const ENTRIES_PER_TENANT_MAX: usize = 1_000;
 
 /// The circuits of all tenants and destinations with recent failures.
 ///
@@ -57,8 +59,8 @@ impl Breakers {
     /// Returns whether this failure opened the circuit.
     pub(crate) fn record_failure(&self, key: &DestinationKey, now: Instant) -> bool {
         let mut circuits = self.lock();
-        // A tenant with a wildcard in its list chooses the number of hosts. Without room, the circuit stays closed.
-        if !circuits.contains_key(key) && circuits.len() >= ENTRIES_MAX {
+        // Without room, the circuit stays closed.
+        if !circuits.contains_key(key) && !has_room(&circuits, key.tenant) {
             return false;
         }
         let circuit = circuits.entry(key.clone()).or_insert(Circuit {
@@ -88,6 +90,13 @@ impl Breakers {
     fn lock(&self) -> MutexGuard<'_, HashMap<DestinationKey, Circuit>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn has_room(circuits: &HashMap<DestinationKey, Circuit>, tenant: i32) -> bool {
+    // Counted only when there are many.
+    let of_tenant = || circuits.keys().filter(|key| key.tenant == tenant).count();
+    circuits.len() < ENTRIES_PER_TENANT_MAX
+        || (circuits.len() < ENTRIES_MAX && of_tenant() < ENTRIES_PER_TENANT_MAX)
 }
 
 #[cfg(test)]
@@ -159,5 +168,15 @@ mod tests {
             breakers.record_failure(&key(tenant), now);
         }
         assert_eq!(breakers.lock().len(), ENTRIES_MAX);
+
+        let breakers = Breakers::default();
+        for host in 0..=ENTRIES_PER_TENANT_MAX {
+            let authority = format!("{host}.example").into();
+            let tenant = 1;
+            breakers.record_failure(&DestinationKey { tenant, authority }, now);
+        }
+        assert_eq!(breakers.lock().len(), ENTRIES_PER_TENANT_MAX);
+        breakers.record_failure(&key(2), now);
+        assert_eq!(breakers.lock().len(), ENTRIES_PER_TENANT_MAX + 1);
     }
 }

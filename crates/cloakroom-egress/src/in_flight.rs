@@ -1,4 +1,5 @@
-//! Limits requests in flight: per node, per destination, and each tenant's share of both.
+//! Limits requests in flight: per node, per destination, and each tenant's share of both. Callers without a key have a part
+//! of that share.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,13 +24,28 @@ struct Counts {
 #[derive(Default)]
 struct Shares {
     total: usize,
-    tenants: HashMap<i32, usize>,
+    tenants: HashMap<i32, TenantCount>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct TenantCount {
+    all: usize,
+    anonymous: usize,
+}
+
+/// The share that a request is counted against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    Tenant,
+    /// Requests of callers without a key, which count against the share of the tenant as well.
+    Anonymous,
 }
 
 /// A counted request. Dropping it ends the count.
 pub(crate) struct Permit {
     counts: Arc<Mutex<Counts>>,
     key: DestinationKey,
+    share: Share,
 }
 
 impl InFlight {
@@ -42,22 +58,24 @@ impl InFlight {
     }
 
     /// Counts a request, unless that exceeds a limit.
-    pub(crate) fn acquire(&self, key: &DestinationKey) -> Option<Permit> {
+    pub(crate) fn acquire(&self, key: &DestinationKey, share: Share) -> Option<Permit> {
         let mut counts = lock(&self.counts);
         let of_destination = counts.destinations.get(&key.authority);
-        let has_room = counts.node.has_room(key.tenant, self.max)
+        let tenant = key.tenant;
+        let has_room = counts.node.has_room(tenant, share, self.max)
             && of_destination
-                .is_none_or(|shares| shares.has_room(key.tenant, self.max_per_destination));
+                .is_none_or(|shares| shares.has_room(tenant, share, self.max_per_destination));
         if !has_room {
             return None;
         }
-        counts.node.add(key.tenant);
+        counts.node.add(tenant, share);
         let destinations = &mut counts.destinations;
         let shares = destinations.entry(Arc::clone(&key.authority));
-        shares.or_default().add(key.tenant);
+        shares.or_default().add(tenant, share);
         Some(Permit {
             counts: Arc::clone(&self.counts),
             key: key.clone(),
+            share,
         })
     }
 
@@ -69,9 +87,9 @@ impl InFlight {
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut counts = lock(&self.counts);
-        counts.node.remove(self.key.tenant);
+        counts.node.remove(self.key.tenant, self.share);
         if let Some(shares) = counts.destinations.get_mut(&self.key.authority) {
-            shares.remove(self.key.tenant);
+            shares.remove(self.key.tenant, self.share);
             if shares.total == 0 {
                 counts.destinations.remove(&self.key.authority);
             }
@@ -80,22 +98,31 @@ impl Drop for Permit {
 }
 
 impl Shares {
-    /// Whether there is room for another request, of which one tenant gets three quarters at most.
-    fn has_room(&self, tenant: i32, max: usize) -> bool {
+    /// Whether there is room for another request, of which one tenant gets three quarters at most, and its callers without
+    /// a key one quarter.
+    fn has_room(&self, tenant: i32, share: Share, max: usize) -> bool {
         let of_tenant = self.tenants.get(&tenant).copied().unwrap_or_default();
-        self.total < max && of_tenant < (max * 3 / 4).max(1)
+        let is_within_share = match share {
+            Share::Tenant => true,
+            Share::Anonymous => of_tenant.anonymous < (max / 4).max(1),
+        };
+        self.total < max && of_tenant.all < (max * 3 / 4).max(1) && is_within_share
     }
 
-    fn add(&mut self, tenant: i32) {
+    fn add(&mut self, tenant: i32, share: Share) {
         self.total += 1;
-        *self.tenants.entry(tenant).or_default() += 1;
+        let count = self.tenants.entry(tenant).or_default();
+        count.all += 1;
+        count.anonymous += usize::from(share == Share::Anonymous);
     }
 
-    fn remove(&mut self, tenant: i32) {
+    fn remove(&mut self, tenant: i32, share: Share) {
         self.total = self.total.saturating_sub(1);
         if let Some(count) = self.tenants.get_mut(&tenant) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
+            count.all = count.all.saturating_sub(1);
+            let anonymous = usize::from(share == Share::Anonymous);
+            count.anonymous = count.anonymous.saturating_sub(anonymous);
+            if count.all == 0 {
                 self.tenants.remove(&tenant);
             }
         }
@@ -118,7 +145,7 @@ mod tests {
     }
 
     fn acquire_all(limits: &InFlight, key: &DestinationKey) -> Vec<Permit> {
-        std::iter::from_fn(|| limits.acquire(key)).collect()
+        std::iter::from_fn(|| limits.acquire(key, Share::Tenant)).collect()
     }
 
     #[test]
@@ -135,13 +162,27 @@ mod tests {
     }
 
     #[test]
+    fn callers_without_a_key_get_one_quarter_of_a_destination() {
+        let limits = InFlight::new(1_000, 8);
+        let key = key(1, "a.example");
+
+        let anonymous = std::iter::from_fn(|| limits.acquire(&key, Share::Anonymous));
+        let anonymous: Vec<Permit> = anonymous.take(8).collect();
+        let authenticated = acquire_all(&limits, &key);
+
+        assert_eq!((anonymous.len(), authenticated.len()), (2, 4));
+        drop(anonymous);
+        assert!(limits.acquire(&key, Share::Anonymous).is_some());
+    }
+
+    #[test]
     fn a_tenant_gets_three_quarters_of_the_node() {
         let limits = InFlight::new(8, 8);
         let hosts: Vec<String> = (0..8).map(|n| format!("{n}.example")).collect();
 
         let one_tenant: Vec<Permit> = hosts
             .iter()
-            .filter_map(|host| limits.acquire(&key(1, host)))
+            .filter_map(|host| limits.acquire(&key(1, host), Share::Tenant))
             .collect();
 
         assert_eq!(one_tenant.len(), 6);

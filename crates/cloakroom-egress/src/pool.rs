@@ -23,6 +23,7 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct Idle {
     by_key: HashMap<DestinationKey, Vec<IdleConnection>>,
+    by_tenant: HashMap<i32, usize>,
     count: usize,
 }
 
@@ -61,7 +62,11 @@ impl Pool {
         if connections.is_empty() {
             idle.by_key.remove(key);
         }
-        idle.count -= usize::from(connection.is_some());
+        if connection.is_some() {
+            idle.count -= 1;
+            let of_tenant = idle.by_tenant.entry(key.tenant).or_default();
+            *of_tenant = of_tenant.saturating_sub(1);
+        }
         connection
     }
 
@@ -71,7 +76,10 @@ impl Pool {
             return;
         }
         let mut idle = self.lock();
-        if idle.count >= self.max {
+        let tenant = key.tenant;
+        let of_tenant = idle.by_tenant.get(&tenant).copied().unwrap_or_default();
+        // A tenant chooses the number of its destinations. It leaves room for others.
+        if idle.count >= self.max || of_tenant >= (self.max / 4).max(1) {
             return;
         }
         let connections = idle.by_key.entry(key).or_default();
@@ -81,6 +89,7 @@ impl Pool {
                 since: Instant::now(),
             });
             idle.count += 1;
+            *idle.by_tenant.entry(tenant).or_default() += 1;
         }
     }
 
@@ -95,7 +104,12 @@ impl Pool {
             });
             !connections.is_empty()
         });
-        idle.count = idle.by_key.values().map(Vec::len).sum();
+        let mut by_tenant = HashMap::new();
+        for (key, connections) in &idle.by_key {
+            *by_tenant.entry(key.tenant).or_default() += connections.len();
+        }
+        idle.by_tenant = by_tenant;
+        idle.count = idle.by_tenant.values().sum();
         idle.count
     }
 

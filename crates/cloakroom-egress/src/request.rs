@@ -36,6 +36,8 @@ pub(crate) struct Progress {
     /// Time of the last part, in milliseconds after the start.
     last_ms: AtomicU64,
     has_failed: AtomicBool,
+    /// Whether the body was dropped: it was sent completely, or its connection is closed.
+    has_ended: AtomicBool,
 }
 
 /// Makes `request` a request to `url`: origin-form URI, `Host`, and a framing that matches the body.
@@ -59,6 +61,7 @@ where
         started_at: Instant::now(),
         last_ms: AtomicU64::new(0),
         has_failed: AtomicBool::new(false),
+        has_ended: AtomicBool::new(false),
     });
     let body = RequestBody {
         inner: body.map_err(Into::into).boxed_unsync(),
@@ -114,10 +117,21 @@ impl Progress {
         self.has_failed.load(Ordering::Relaxed)
     }
 
+    /// Whether nothing of the body is left to send. A destination may respond earlier.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+
     fn record(&self) {
         let elapsed = self.started_at.elapsed().as_millis();
         let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
         self.last_ms.store(elapsed, Ordering::Relaxed);
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        self.progress.has_ended.store(true, Ordering::Release);
     }
 }
 

@@ -24,7 +24,10 @@ pub(crate) type Addresses = Arc<[IpAddr]>;
 
 pub(crate) struct Resolver {
     names: Names,
+    /// Finished lookups, shared by all tenants.
     cache: Cache<Box<str>, Addresses>,
+    /// Lookups in progress, by tenant: no tenant waits for the permit of another one.
+    in_progress: Cache<(i32, Box<str>), Addresses>,
     lookups: FairSemaphore,
 }
 
@@ -48,11 +51,15 @@ impl Resolver {
                 .max_capacity(CACHED_HOSTS_MAX)
                 .time_to_live(CACHE_TTL)
                 .build(),
+            in_progress: Cache::builder()
+                .max_capacity(CACHED_HOSTS_MAX)
+                .time_to_live(CACHE_TTL)
+                .build(),
             lookups: FairSemaphore::new(LOOKUPS_MAX, lookup_timeout),
         }
     }
 
-    /// The addresses of a host, at least one. Concurrent callers share one lookup.
+    /// The addresses of a host, at least one. Concurrent callers of a tenant share one lookup.
     pub(crate) async fn resolve(
         &self,
         host: &str,
@@ -61,9 +68,15 @@ impl Resolver {
         if let Some(addresses) = self.cache.get(host).await {
             return Ok(addresses);
         }
-        let lookup = self.look_up(host, tenant);
-        let addresses = self.cache.try_get_with(host.into(), lookup).await;
-        addresses.map_err(|error| *error)
+        let lookup = async {
+            let addresses = self.look_up(host, tenant).await?;
+            let shared = Arc::clone(&addresses);
+            self.cache.insert(host.into(), shared).await;
+            Ok(addresses)
+        };
+        let key = (tenant.number, host.into());
+        let addresses = self.in_progress.try_get_with(key, lookup).await;
+        addresses.map_err(|error: Arc<SendError>| *error)
     }
 
     async fn look_up(&self, host: &str, tenant: TenantId) -> Result<Addresses, SendError> {

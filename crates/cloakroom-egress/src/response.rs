@@ -11,7 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A streamed body. When it was read to its end, its connection is reused; dropping it earlier closes the connection.
+/// A streamed body without its trailers. When it was read to its end, its connection is reused; dropping it earlier closes the connection.
 pub struct ResponseBody {
     incoming: Incoming,
     /// Called at the end of the body.
@@ -109,7 +109,11 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let frame = Pin::new(&mut self.incoming).poll_frame(context);
+        let mut frame = Pin::new(&mut self.incoming).poll_frame(context);
+        // No filter of headers has seen the trailers. They are the last frame.
+        while matches!(&frame, Poll::Ready(Some(Ok(frame))) if frame.is_trailers()) {
+            frame = Pin::new(&mut self.incoming).poll_frame(context);
+        }
         let failure = match frame {
             Poll::Ready(None) => {
                 if let Some(finish) = self.finish.take() {

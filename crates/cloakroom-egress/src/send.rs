@@ -16,7 +16,7 @@ use crate::connect::Connector;
 use crate::connect_proxy::ConnectProxy;
 use crate::connection::Connection;
 use crate::destination_key::DestinationKey;
-use crate::in_flight::InFlight;
+use crate::in_flight::{InFlight, Share};
 use crate::policy::Policy;
 use crate::pool::Pool;
 use crate::request::{BoxError, Progress, RequestBody, prepare};
@@ -27,8 +27,9 @@ use crate::{Denied, DestinationUrl, Error, HostList, NotSent, ResponseBody, Send
 
 /// Interval in which idle connections are closed and gauges are updated.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-/// Wait for one of the lookups that this node runs at a time.
-const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Wait for one of the lookups that this node runs at a time. Shorter than the time to connect: a wait for this node is
+/// reported as overload, and is no failure of the destination.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends requests to hosts that tenants choose. Clones share connections and limits.
 #[derive(Clone)]
@@ -144,7 +145,40 @@ impl Egress {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let response = self.0.send(destination, request, timeouts).await;
+        let share = Share::Tenant;
+        self.send_within(share, destination, request, timeouts)
+            .await
+    }
+
+    /// The same for a request of a caller without a key, of which a tenant has fewer in flight: such callers cannot use up
+    /// what those with a key need.
+    pub async fn send_anonymous<B>(
+        &self,
+        destination: Destination<'_>,
+        request: Request<B>,
+        timeouts: &Timeouts,
+    ) -> Result<Response<ResponseBody>, SendError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let share = Share::Anonymous;
+        self.send_within(share, destination, request, timeouts)
+            .await
+    }
+
+    async fn send_within<B>(
+        &self,
+        share: Share,
+        destination: Destination<'_>,
+        request: Request<B>,
+        timeouts: &Timeouts,
+    ) -> Result<Response<ResponseBody>, SendError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let response = self.0.send(share, destination, request, timeouts).await;
         let outcome = match &response {
             Ok(_) => "response",
             Err(error) => error.kind(),
@@ -181,6 +215,7 @@ impl Egress {
 impl Shared {
     async fn send<B>(
         &self,
+        share: Share,
         destination: Destination<'_>,
         request: Request<B>,
         timeouts: &Timeouts,
@@ -195,7 +230,8 @@ impl Shared {
         let url = destination.url;
         self.connector.policy.check(url, destination.hosts)?;
         let key = DestinationKey::new(destination.tenant, url);
-        let permit = self.in_flight.acquire(&key).ok_or(SendError::Overloaded)?;
+        let permit = self.in_flight.acquire(&key, share);
+        let permit = permit.ok_or(SendError::Overloaded)?;
         let deadline = tokio::time::Instant::now() + timeouts.total;
         let (request, progress) = prepare(request, url);
 
@@ -218,8 +254,10 @@ impl Shared {
         };
         let pool = (!destination.has_sensitive_head).then(|| Arc::clone(&self.pool));
         let finish = Box::new(move || {
-            if let Some(pool) = pool {
-                pool.put(key, connection);
+            // A connection whose upload continues is closed: it would outlive the permit.
+            match pool.filter(|_| progress.has_ended()) {
+                Some(pool) => pool.put(key, connection),
+                None => drop(connection),
             }
             drop(permit);
         });

@@ -49,7 +49,9 @@ pub enum InvalidUrl {
     Port,
     #[error("must have a valid path and query")]
     Path,
-    #[error("must not leave the path of the destination URL with `..`")]
+    #[error(
+        "must not leave the path of the destination URL with `..`, or contain encoded bytes that are no text"
+    )]
     Traversal,
 }
 
@@ -209,7 +211,8 @@ fn canonical_host(host: &str) -> Option<String> {
 }
 
 /// Whether a path has a `..` segment, in any form that a server might decode to it: percent-encoded, repeatedly, with
-/// backslashes, or with path parameters (`..;x`).
+/// backslashes, or with path parameters (`..;x`). Encoded bytes that are not UTF-8 (`%c0%ae` is an overlong dot) and
+/// control characters (a NUL ends a segment for some servers) count as one, too.
 fn leaves_its_parent(path: &str) -> bool {
     let is_parent = |segment: &str| segment.split(';').next() == Some("..");
     let has_parent = |path: &str| path.split(['/', '\\']).any(is_parent);
@@ -218,7 +221,13 @@ fn leaves_its_parent(path: &str) -> bool {
         if has_parent(&path) {
             return true;
         }
-        let decoded = percent_decode_str(&path).decode_utf8_lossy().into_owned();
+        let Ok(decoded) = percent_decode_str(&path).decode_utf8() else {
+            return true;
+        };
+        let decoded = decoded.into_owned();
+        if decoded.chars().any(char::is_control) {
+            return true;
+        }
         if decoded == path {
             return false;
         }
@@ -366,6 +375,13 @@ mod tests {
             "/a/..;/x",
             "/a/..;b=c/x",
             "/a/..%3bb/x",
+            "/%c0%ae%c0%ae/x",
+            "/%25c0%25ae%25c0%25ae/x",
+            "/..%00/x",
+            "/..%2500/x",
+            "/..%09/x",
+            "/a%0d%0ab",
+            "/..%c2%85/x",
         ] {
             assert_eq!(
                 base.join(suffix, None),

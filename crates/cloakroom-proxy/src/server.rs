@@ -12,6 +12,7 @@ use cloakroom_platform::config;
 use cloakroom_tokens::tokens::TokenVault;
 
 use crate::definition::DefinitionCache;
+use crate::transforms::MaskWorkers;
 
 /// A shared handle, passed to every operation of the proxy.
 #[derive(Clone)]
@@ -23,6 +24,7 @@ pub struct ProxyState {
     pub egress: Egress,
     /// Pre-configured proxies, by key.
     pub definitions: DefinitionCache,
+    pub mask_workers: MaskWorkers,
     /// Admits the work of a request on this node, but not its wait for the destination.
     pub limits: Arc<RateLimits>,
 }
@@ -33,6 +35,7 @@ impl ProxyServer {
             tokens: tokens.clone(),
             egress: egress.clone(),
             definitions: DefinitionCache::new(&tokens.config.access),
+            mask_workers: MaskWorkers::default(),
             limits: Arc::clone(limits),
         }))
     }

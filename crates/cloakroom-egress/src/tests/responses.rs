@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use http_body_util::BodyExt as _;
 use tokio::io::AsyncWriteExt as _;
 
-use super::harness::{Authority, Client, Server, ServerTls, body_text, read_head};
+use super::harness::{Authority, Client, Server, ServerTls, body_text, read_head, respond};
 use crate::{BodyError, NotSent, SendError};
 
 /// A server that reads a request, sends `parts` with a pause after each, and closes the connection.
@@ -251,4 +251,23 @@ async fn a_slow_reader_does_not_extend_the_time_limit() {
     }
 
     assert_eq!(failure, Some(BodyError::Timeout));
+}
+
+#[tokio::test]
+async fn trailers_are_dropped() {
+    let authority = Authority::new();
+    let tls = ServerTls::new(&authority.issue("psp.example"));
+    let response = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Late\r\n\r\n\
+                    2\r\nok\r\n0\r\nX-Late: 1\r\n\r\n";
+    let server = Server::start(tls, move |stream| respond(stream, response)).await;
+    let client = Client::new(&authority, &server);
+
+    let response = client.get().await.unwrap();
+    let collected = response.into_body().collect().await.unwrap();
+
+    assert!(collected.trailers().is_none());
+    assert_eq!(collected.to_bytes(), "ok");
+    // The connection is used again.
+    client.get().await.unwrap();
+    assert_eq!(server.connections(), 1);
 }

@@ -245,3 +245,37 @@ async fn a_request_body_that_fails_is_reported() {
         assert_eq!(sent.err(), Some(SendError::RequestBody));
     }
 }
+
+/// A destination that responds before it has read the request keeps no upload running without a permit.
+#[tokio::test]
+async fn an_early_response_ends_the_upload() {
+    let authority = Authority::new();
+    let tls = ServerTls::new(&authority.issue("psp.example"));
+    let server = Server::start(tls, |mut stream| async move {
+        read_head(&mut stream).await;
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            .await
+            .unwrap();
+        stream.flush().await.unwrap();
+        // Slow enough that the upload would take minutes.
+        let mut buffer = vec![0; CHUNK];
+        while stream.read(&mut buffer).await.is_ok_and(|read| read > 0) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    let client = Client::new(&authority, &server);
+    let body = Zeros::new(100 * SIZE);
+    let produced = body.produced.clone();
+
+    let sent = client
+        .egress
+        .send(client.destination(), post(body), &client.timeouts);
+    assert_eq!(body_text(sent.await.unwrap()).await.as_deref(), Ok("ok"));
+
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let at_end = produced.load(Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(produced.load(Ordering::SeqCst), at_end);
+}

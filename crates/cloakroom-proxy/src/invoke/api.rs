@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use cloakroom_core::keys::ControlKey;
 use cloakroom_core::rate_limits::OpenProxyKey;
 use cloakroom_platform::api::{ApiError, Problem};
 use http::HeaderMap;
@@ -15,6 +16,7 @@ use utoipa_axum::routes;
 
 use super::call::{InvocationPath, Selector};
 use super::{error, pipeline};
+use crate::proxies;
 use crate::server::ProxyServer;
 
 /// The routes of this module. A request to any path below `/proxy` is routed to the second.
@@ -118,9 +120,14 @@ pub fn reject(error: ApiError) -> Response {
     error::reject(error)
 }
 
-/// The key of the proxy that a request without an API key invokes, which its rate limit counts.
-pub fn open_proxy_key(headers: &HeaderMap, path: &InvocationPath) -> Option<OpenProxyKey> {
+/// The proxy that a request without an API key invokes, which its rate limit counts: by the digest of its key, because
+/// counters are stored in Redis.
+pub fn open_proxy_key(
+    control: &ControlKey,
+    headers: &HeaderMap,
+    path: &InvocationPath,
+) -> Option<OpenProxyKey> {
     let selector = Selector::of(headers, path.query.as_deref());
     let key = selector.key().ok()??;
-    Some(OpenProxyKey(Arc::from(key)))
+    Some(OpenProxyKey(Arc::from(proxies::key_name(control, key))))
 }

@@ -2,8 +2,8 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
 use bytes::{Bytes, BytesMut};
@@ -36,6 +36,11 @@ impl Limits {
         }
     }
 }
+
+/// A streamed body may take this long at any rate.
+const SLOW_START: Duration = Duration::from_secs(10);
+/// After that, a caller must send at this rate on average: until the body has ended, it takes a share of the destination.
+const MIN_BYTES_PER_SECOND: u64 = 4 * 1024;
 
 pub(super) enum ReceivedBody {
     Complete(Bytes),
@@ -105,6 +110,7 @@ pub(super) struct StreamedBody {
     /// Of the whole body, if it is announced.
     length: Option<u64>,
     passed: u64,
+    wait: CallerWait,
     limits: Limits,
     /// `None` for a body whose expressions are not replaced whatever its size.
     scanner: Option<Scanner>,
@@ -129,6 +135,7 @@ impl StreamedBody {
             rest,
             length,
             passed: 0,
+            wait: CallerWait::default(),
             limits,
             scanner: None,
             fault: Arc::default(),
@@ -201,6 +208,31 @@ impl FaultReport {
     }
 }
 
+/// The time that a body waited for its caller. Time that the destination takes to accept it does not count.
+#[derive(Default)]
+struct CallerWait {
+    since: Option<Instant>,
+    total: Duration,
+}
+
+impl CallerWait {
+    fn start(&mut self, now: Instant) {
+        self.since.get_or_insert(now);
+    }
+
+    fn end(&mut self, now: Instant) {
+        if let Some(since) = self.since.take() {
+            self.total += now.saturating_duration_since(since);
+        }
+    }
+
+    /// Whether a body of which `passed` bytes have arrived is below the minimum rate.
+    fn is_too_slow(&self, passed: u64) -> bool {
+        let seconds = self.total.saturating_sub(SLOW_START).as_secs();
+        passed < seconds * MIN_BYTES_PER_SECOND
+    }
+}
+
 impl HttpBody for StreamedBody {
     type Data = Bytes;
     type Error = BodyFault;
@@ -212,7 +244,16 @@ impl HttpBody for StreamedBody {
         let (data, is_start) = match self.start.take() {
             Some(start) => (start, true),
             None => loop {
-                match ready!(Pin::new(&mut self.rest).poll_frame(context)) {
+                let Poll::Ready(frame) = Pin::new(&mut self.rest).poll_frame(context) else {
+                    self.wait.start(Instant::now());
+                    return Poll::Pending;
+                };
+                self.wait.end(Instant::now());
+                if self.wait.is_too_slow(self.passed) {
+                    let _ = self.fault.set(BodyFault::Incomplete);
+                    return Poll::Ready(Some(Err(BodyFault::Incomplete)));
+                }
+                match frame {
                     None => return Poll::Ready(None),
                     Some(Err(_)) => {
                         let _ = self.fault.set(BodyFault::Incomplete);
@@ -245,5 +286,27 @@ impl HttpBody for StreamedBody {
             Some(length) => SizeHint::with_exact(length.saturating_sub(self.passed)),
             None => SizeHint::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_has_a_minimum_rate_while_it_waits_for_its_caller() {
+        let start = Instant::now();
+        let seconds = Duration::from_secs;
+        let mut wait = CallerWait::default();
+
+        wait.start(start);
+        wait.start(start + seconds(5));
+        wait.end(start + seconds(10));
+        assert!(!wait.is_too_slow(0));
+        // The destination does not read for a minute.
+        wait.start(start + seconds(70));
+        wait.end(start + seconds(71));
+        assert!(wait.is_too_slow(MIN_BYTES_PER_SECOND - 1));
+        assert!(!wait.is_too_slow(MIN_BYTES_PER_SECOND));
     }
 }

@@ -15,6 +15,8 @@ const INVALID: &str = "Invalid proxy request";
 
 #[derive(Debug)]
 pub(super) enum Error {
+    /// The request has already passed this proxy.
+    Loop,
     /// Neither `BT-PROXY-URL` nor `BT-PROXY-KEY`.
     NoTarget,
     /// No proxy has this key, or it belongs to another tenant.
@@ -25,6 +27,9 @@ pub(super) enum Error {
     EphemeralNeedsPrivateKey,
     InvalidUrl(InvalidUrl),
     Invalid(FieldError),
+    /// An expression or a request transform failed, or its value does not fit its place. Says no more: the caller may not
+    /// be allowed to read the value.
+    NotEvaluated,
     TooManyExpressions(usize),
     TooManyTokens(usize),
     /// The body is too large to replace its expressions.
@@ -111,6 +116,10 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let invalid = |detail: Cow<'static, str>| Self::bad_request(INVALID, detail);
         match error {
+            Error::Loop => invalid(
+                "The request has already passed this proxy: its destination leads back to it.".into(),
+            )
+            .with_code("proxy_loop"),
             Error::NoTarget => invalid(
                 "Send the URL of the destination in BT-PROXY-URL, or the key of a pre-configured proxy in BT-PROXY-KEY."
                     .into(),
@@ -126,6 +135,12 @@ impl From<Error> for ApiError {
                 invalid(format!("The URL of the destination {rule}.").into()).with_code("invalid_url")
             }
             Error::Invalid(error) => Self::all_invalid([error]),
+            Error::NotEvaluated => invalid(
+                "An expression or a request transform could not be evaluated, or its value does not fit its place. \
+                 Nothing was sent."
+                    .into(),
+            )
+            .with_code("not_evaluated"),
             Error::TooManyExpressions(limit) => {
                 invalid(format!("The request has more than {limit} expressions.").into())
             }

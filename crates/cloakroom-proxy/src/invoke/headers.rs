@@ -14,6 +14,9 @@ const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 const BT_KEEP_ALIVE: HeaderName = HeaderName::from_static("bt-proxy-keep-alive");
 const BT_CONNECTION: HeaderName = HeaderName::from_static("bt-proxy-connection");
+/// Names the proxies that a request has passed (RFC 8586).
+const LOOP: HeaderName = HeaderName::from_static("cdn-loop");
+const LOOP_MARK: &str = "cloakroom";
 /// Headers of this service.
 const OWN_PREFIX: &str = "bt-";
 
@@ -46,6 +49,21 @@ pub(super) fn outgoing(sent: &HeaderMap) -> HeaderMap {
         headers.insert(KEEP_ALIVE, value);
     }
     headers
+}
+
+/// Marks a request that this service sends.
+pub(super) fn mark(headers: &mut HeaderMap) {
+    headers.append(LOOP, HeaderValue::from_static(LOOP_MARK));
+}
+
+/// Whether a request was sent by this service: it would pass the proxy again and again.
+pub(super) fn is_marked(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(LOOP).iter();
+    let mut values = values.filter_map(|value| value.to_str().ok());
+    values.any(|value| {
+        let mut names = value.split([',', ';']);
+        names.any(|name| name.trim().eq_ignore_ascii_case(LOOP_MARK))
+    })
 }
 
 /// The headers that `Connection` declares to be about this connection.
@@ -119,21 +137,18 @@ fn text_of(value: &HeaderValue) -> String {
 pub(super) fn rendered(filled: &Value) -> Result<Vec<(HeaderName, Vec<HeaderValue>)>, Error> {
     let mut headers = Vec::new();
     for (name, values) in filled.as_object().into_iter().flatten() {
-        let invalid = || {
-            let rule = "must not contain an expression whose value has control characters";
-            Error::invalid_at(format!("headers.{name}"), rule)
-        };
         let mut rendered = Vec::new();
         for value in values.as_array().into_iter().flatten() {
             let text = value_text(value);
             if text.chars().any(char::is_control) {
-                return Err(invalid());
+                return Err(Error::NotEvaluated);
             }
-            let mut value = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| invalid())?;
+            let value = HeaderValue::from_bytes(text.as_bytes());
+            let mut value = value.map_err(|_| Error::NotEvaluated)?;
             value.set_sensitive(true);
             rendered.push(value);
         }
-        let name: HeaderName = name.parse().map_err(|_| invalid())?;
+        let name: HeaderName = name.parse().map_err(|_| Error::NotEvaluated)?;
         headers.push((name, rendered));
     }
     Ok(headers)
@@ -197,6 +212,23 @@ mod tests {
             ("x_under", "1"),
         ]);
         assert_eq!(outgoing(&sent), expected);
+    }
+
+    #[test]
+    fn requests_of_this_service_are_recognized() {
+        for (value, expected) in [
+            ("cloakroom", true),
+            ("other; v=1, Cloakroom", true),
+            ("cloakroom-other", false),
+            ("", false),
+        ] {
+            let headers = map(&[("cdn-loop", value)]);
+            assert_eq!(is_marked(&headers), expected, "{value}");
+        }
+        let mut headers = HeaderMap::new();
+        assert!(!is_marked(&headers));
+        mark(&mut headers);
+        assert!(is_marked(&headers));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Invoking a proxy: `ANY /proxy` and everything below it.
 //!
 //! [`pipeline`] has the steps in their order: `target` selects the proxy and checks the caller, `body` receives the body,
-//! `replace` replaces expressions (`template`, `values`), `pipeline` records the use in the audit log and sends the
-//! request, and `response` returns what the destination responded.
+//! `replace` loads the values of expressions (`template`, `values`), `pipeline` records their use in the audit log,
+//! `replace` evaluates the expressions, `pipeline` sends the request, and `response` returns what the destination responded.
 
 mod api;
 mod body;
@@ -10,6 +10,7 @@ mod call;
 mod content;
 mod encrypted;
 mod error;
+mod event;
 mod headers;
 mod outgoing;
 mod pairs;

@@ -1,10 +1,13 @@
 //! The path of a proxied request.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use axum::extract::Request;
 use axum::response::Response;
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
-use cloakroom_egress::{Destination, DestinationUrl, ResponseBody, Timeouts};
+use cloakroom_egress::{Destination, DestinationUrl, ResponseBody, SendError, Timeouts};
 use cloakroom_platform::api::ApiError;
 use http::StatusCode;
 
@@ -12,15 +15,17 @@ use super::body::{self, Limits};
 use super::call::Call;
 use super::error::Error;
 use super::outgoing::{Outgoing, OutgoingBody};
-use super::replace::{Replaced, replace};
 use super::target::Target;
-use super::{response, transform};
+use super::{event, headers, replace, response, transform};
 use crate::server::ProxyServer;
 
 /// Sends a request to its destination, with tokens replaced by their data, and returns the response.
 pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Response, Error> {
     let (head, body) = request.into_parts();
     let call = Call::new(head);
+    if headers::is_marked(&call.headers) {
+        return Err(Error::Loop);
+    }
     let target = Target::select(server, &call).await?;
     // Before anything is decrypted: a destination that is not allowed gets nothing.
     server.egress.check(&target.base, target.hosts())?;
@@ -29,14 +34,12 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
     let limits = Limits::new(&server.config);
     let body = body::receive(body, limits).await?;
     let sent_body = body.complete();
-    let replaced = match &target.replaces_for {
-        Some(caller) => replace(server, &target, caller, &call, body).await?,
-        None => Replaced {
-            outgoing: Outgoing::verbatim(&call, body),
-            encrypted: transform::decrypt(server, &target, &call).await?,
-        },
-    };
-    let (mut outgoing, exchange) = match target.has_transforms() {
+    let actor = actor(&target, &call)?;
+    let mut prepared = replace::prepare(server, &target, &call, body).await?;
+    record(server, &target, &actor, &mut prepared.outgoing).await?;
+
+    let replaced = prepared.evaluate(&target, &call)?;
+    let (outgoing, exchange) = match target.has_transforms() {
         true => {
             let sent_body = sent_body.ok_or(Error::BodyTooLarge(limits.complete_bytes))?;
             transform::request(server, &target, &call, sent_body, replaced).await?
@@ -44,9 +47,13 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
         false => (replaced.outgoing, None),
     };
 
-    let url = target.base.join(&call.suffix, outgoing.query.as_deref())?;
-    record(server, &target, &call, &mut outgoing, &url).await?;
-    let received = send(server, &target, outgoing, &url).await?;
+    let url = target.base.join(&call.suffix, outgoing.query.as_deref());
+    let url = url.map_err(|error| match outgoing.has_values {
+        true => Error::NotEvaluated,
+        false => error.into(),
+    })?;
+    let is_anonymous = call.caller.is_none();
+    let received = send(server, &target, &actor, is_anonymous, outgoing, &url).await?;
     match exchange {
         Some(exchange) if target.transforms_response() && received.status().is_success() => {
             transform::response(server, &target, exchange, received, limits).await
@@ -55,31 +62,34 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
     }
 }
 
-/// Records the use of every value together with the destination. Durable before anything is sent; if it cannot be
-/// recorded, nothing is sent.
+/// The caller in the audit log. Invocations without a key are recorded as those of the proxy.
+fn actor(target: &Target, call: &Call) -> Result<Arc<Caller>, Error> {
+    if let Some(caller) = &call.caller {
+        return Ok(Arc::clone(caller));
+    }
+    let definition = target.definition.as_ref();
+    let definition = definition.ok_or_else(ApiError::unauthorized)?;
+    let origin = call.client.map(|client| client.0);
+    let anonymous = definition.anonymous.clone();
+    Ok(Arc::new(Caller::new(
+        anonymous,
+        call.trace_id.clone(),
+        origin,
+    )))
+}
+
+/// Records the use of every value together with the destination. Durable before a value is used: whether its evaluation
+/// fails already discloses something about it. If it cannot be recorded, nothing is evaluated or sent.
 async fn record(
     server: &ProxyServer,
     target: &Target,
-    call: &Call,
+    actor: &Caller,
     outgoing: &mut Outgoing,
-    url: &DestinationUrl,
 ) -> Result<(), Error> {
     let mut entries = std::mem::take(&mut outgoing.entries);
-    // Invocations without a key are recorded as those of the proxy.
-    let anonymous = target.definition.as_ref().map(|definition| {
-        let origin = call.client.map(|client| client.0);
-        Caller::new(definition.anonymous.clone(), call.trace_id.clone(), origin)
-    });
-    let Some(caller) = call.caller.as_deref().or(anonymous.as_ref()) else {
-        return Err(ApiError::unauthorized().into());
-    };
-    let entry = |operation, kind, id: String| Entry::new(caller, operation, kind, id);
-    let host = url.host().to_owned();
-    entries.push(entry(Operation::Use, EntityKind::Destination, host));
-    if let Some(definition) = &target.definition {
-        let id = definition.id.to_string();
-        entries.push(entry(Operation::Invoke, EntityKind::Proxy, id));
-    }
+    let host = target.base.host().to_owned();
+    let kind = EntityKind::Destination;
+    entries.push(Entry::new(actor, Operation::Use, kind, host));
     match outgoing.has_values {
         true => server.audit.record(entries).await?,
         false => server.audit.enqueue(entries).await?,
@@ -90,6 +100,8 @@ async fn record(
 async fn send(
     server: &ProxyServer,
     target: &Target,
+    actor: &Caller,
+    is_anonymous: bool,
     outgoing: Outgoing,
     url: &DestinationUrl,
 ) -> Result<http::Response<ResponseBody>, Error> {
@@ -111,17 +123,50 @@ async fn send(
     let mut request = http::Request::new(body);
     *request.method_mut() = outgoing.method;
     *request.headers_mut() = outgoing.headers;
-    let received = server.egress.send(destination, request, &timeouts).await;
-    // The place of the event `proxy.invoked`: the destination has responded, or it is known why not.
-    let outcome = match &received {
-        Ok(received) => status_class(received.status()),
-        Err(error) => error.kind(),
+    headers::mark(request.headers_mut());
+    let started_at = Instant::now();
+    let egress = &server.egress;
+    let received = match is_anonymous {
+        true => egress.send_anonymous(destination, request, &timeouts).await,
+        false => egress.send(destination, request, &timeouts).await,
     };
-    metrics::counter!("proxy_requests_total", "outcome" => outcome).increment(1);
+    let outcome = received.as_ref().map(http::Response::status);
+    count(outcome);
+    record_invocation(server, target, actor, url, outcome, started_at).await;
     received.map_err(|error| {
         let fault = fault.and_then(|fault| fault.error());
         fault.unwrap_or(Error::Send(error))
     })
+}
+
+/// Records the invocation of a pre-configured proxy, with its event, once its outcome is known.
+async fn record_invocation(
+    server: &ProxyServer,
+    target: &Target,
+    actor: &Caller,
+    url: &DestinationUrl,
+    outcome: Result<StatusCode, &SendError>,
+    started_at: Instant,
+) {
+    let Some(definition) = &target.definition else {
+        return;
+    };
+    let id = definition.id.to_string();
+    let entry = Entry::new(actor, Operation::Invoke, EntityKind::Proxy, id);
+    let event = event::invoked(definition, url, outcome, started_at.elapsed());
+    let enqueued = server.audit.enqueue(vec![entry.with_event(event)]).await;
+    // The destination may have acted on the request: its response is not withheld. The use itself is recorded.
+    if enqueued.is_err() {
+        metrics::counter!("proxy_invocations_unrecorded_total").increment(1);
+    }
+}
+
+fn count(outcome: Result<StatusCode, &SendError>) {
+    let outcome = match outcome {
+        Ok(status) => status_class(status),
+        Err(error) => error.kind(),
+    };
+    metrics::counter!("proxy_requests_total", "outcome" => outcome).increment(1);
 }
 
 fn status_class(status: StatusCode) -> &'static str {

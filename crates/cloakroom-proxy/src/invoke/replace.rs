@@ -1,8 +1,6 @@
 //! Replaces the expressions of a request by their values.
 
-use cloakroom_core::caller::Caller;
 use cloakroom_expressions::{Document, Reference, ReferenceKind, Scope};
-use cloakroom_platform::api::FieldError;
 use cloakroom_tokens::attributes::sources;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
@@ -11,11 +9,11 @@ use super::body::ReceivedBody;
 use super::call::Call;
 use super::content::ContentKind;
 use super::error::Error;
-use super::headers;
 use super::outgoing::Outgoing;
 use super::target::Target;
 use super::template::RequestTemplate;
 use super::values::{self, Values};
+use super::{headers, transform};
 use crate::server::ProxyServer;
 
 /// A request with values, and what transforms need.
@@ -24,48 +22,90 @@ pub(super) struct Replaced {
     pub(super) encrypted: Option<Value>,
 }
 
-/// Replaces the expressions in body, query and headers by values that the caller may use.
-pub(super) async fn replace(
+/// A request with the values of its expressions, which are not evaluated yet.
+pub(super) struct Prepared {
+    pub(super) outgoing: Outgoing,
+    /// `None` if expressions are sent as they are.
+    template: Option<RequestTemplate>,
+    values: Values,
+}
+
+/// Loads the values that the caller may use for the expressions in body, query and headers.
+pub(super) async fn prepare(
     server: &ProxyServer,
     target: &Target,
-    caller: &Caller,
     call: &Call,
     mut body: ReceivedBody,
-) -> Result<Replaced, Error> {
+) -> Result<Prepared, Error> {
+    let sends_configuration = target.sends_configuration();
+    let Some(caller) = &target.replaces_for else {
+        let mut outgoing = Outgoing::verbatim(call, body);
+        outgoing.has_values = sends_configuration;
+        outgoing.has_sensitive_head = sends_configuration;
+        let encrypted = transform::decrypt(server, target, call).await?;
+        return Ok(Prepared {
+            outgoing,
+            template: None,
+            values: Values {
+                encrypted,
+                ..Values::default()
+            },
+        });
+    };
     if let ReceivedBody::Streamed(body) = &mut body {
         body.reject_expressions(ContentKind::of(&call.headers))?;
     }
     let complete = body.complete();
     let template = RequestTemplate::parse(&call.headers, call.query.as_deref(), complete.as_ref())?;
-    let values = values::load(server, target, caller, &call.headers, &template).await?;
+    let mut values = values::load(server, target, caller, &call.headers, &template).await?;
     let mut outgoing = Outgoing::verbatim(call, body);
+    outgoing.has_values = sends_configuration || template.references().next().is_some();
+    outgoing.has_sensitive_head = sends_configuration;
+    outgoing.entries = std::mem::take(&mut values.entries);
+    Ok(Prepared {
+        outgoing,
+        template: Some(template),
+        values,
+    })
+}
 
-    let rendered = template.render_content(|document| fill(document, &values, &Value::Null))?;
-    if let Some(body) = rendered.body {
-        outgoing.body = ReceivedBody::Complete(body.into());
-    }
-    if let Some(query) = rendered.query {
-        outgoing.query = Some(query);
-        outgoing.has_sensitive_head = true;
-    }
-
-    if !template.header_references().is_empty() {
-        let proxy = proxy_value(target, call, &outgoing.body);
-        let headers = template.render_headers(|document| fill(document, &values, &proxy))?;
-        for (name, rendered) in headers {
-            outgoing.headers.remove(&name);
-            for value in rendered {
-                outgoing.headers.append(&name, value);
+impl Prepared {
+    /// Replaces the expressions by their values. Every failure is the same error: which expression fails, and why, would
+    /// disclose the values to a caller that may use them but not read them.
+    pub(super) fn evaluate(self, target: &Target, call: &Call) -> Result<Replaced, Error> {
+        let Self {
+            mut outgoing,
+            template,
+            values,
+        } = self;
+        if let Some(template) = template {
+            let rendered =
+                template.render_content(|document| fill(document, &values, &Value::Null))?;
+            if let Some(body) = rendered.body {
+                outgoing.body = ReceivedBody::Complete(body.into());
+            }
+            if let Some(query) = rendered.query {
+                outgoing.query = Some(query);
+                outgoing.has_sensitive_head = true;
+            }
+            if !template.header_references().is_empty() {
+                let proxy = proxy_value(target, call, &outgoing.body);
+                let headers =
+                    template.render_headers(|document| fill(document, &values, &proxy))?;
+                for (name, rendered) in headers {
+                    outgoing.headers.remove(&name);
+                    for value in rendered {
+                        outgoing.headers.append(&name, value);
+                    }
+                }
+                outgoing.has_sensitive_head = true;
             }
         }
-        outgoing.has_sensitive_head = true;
+        Ok(Replaced {
+            outgoing,
+            encrypted: values.encrypted,
+        })
     }
-    outgoing.has_values = template.references().next().is_some();
-    outgoing.entries = values.entries;
-    Ok(Replaced {
-        outgoing,
-        encrypted: values.encrypted,
-    })
 }
 
 fn fill(document: &Document, values: &Values, proxy: &Value) -> Result<Value, Error> {
@@ -78,7 +118,7 @@ fn fill(document: &Document, values: &Values, proxy: &Value) -> Result<Value, Er
         _ => values.by_reference.get(reference),
     };
     let filled = document.fill_in(&scope, value_of);
-    filled.map_err(|error| Error::invalid(FieldError::new(error.path, error.error.to_string())))
+    filled.map_err(|_| Error::NotEvaluated)
 }
 
 /// The value at a path such as `proxy.request.headers.X-Date`; null if there is none.

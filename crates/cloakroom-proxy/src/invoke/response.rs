@@ -7,9 +7,8 @@ use cloakroom_crypto::Sensitive;
 use cloakroom_egress::ResponseBody;
 use cloakroom_platform::api::StreamedBody;
 use http::header::{
-    AGE, ALT_SVC, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
-    EXPIRES, HeaderMap, HeaderName, HeaderValue, LINK, PRAGMA, REFRESH, SERVER, SET_COOKIE,
-    STRICT_TRANSPORT_SECURITY, VIA,
+    AGE, ALT_SVC, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, EXPIRES, HeaderMap,
+    HeaderName, HeaderValue, PRAGMA, REFRESH, SERVER, SET_COOKIE, STRICT_TRANSPORT_SECURITY, VIA,
 };
 use http_body_util::BodyExt as _;
 
@@ -23,13 +22,12 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
 
 /// Headers that would act on the origin of this service in a browser or in a cache, or describe another server.
-const REMOVED: [HeaderName; 13] = [
+const REMOVED: [HeaderName; 12] = [
     AGE,
     ALT_SVC,
     CACHE_CONTROL,
     CONTENT_SECURITY_POLICY,
     EXPIRES,
-    LINK,
     PRAGMA,
     REFRESH,
     SERVER,
@@ -91,15 +89,12 @@ pub(super) fn complete(response: BufferedResponse) -> Response {
     complete
 }
 
-/// Receives a response completely, for transforms. A compressed body would hide what they look for.
+/// Receives a response completely, for transforms.
 pub(super) async fn receive(
     response: http::Response<ResponseBody>,
     max_bytes: usize,
 ) -> Result<BufferedResponse, Error> {
     let (head, mut body) = response.into_parts();
-    if head.headers.contains_key(CONTENT_ENCODING) {
-        return Err(Error::ResponseNotTransformed);
-    }
     let mut received = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Error::ResponseNotTransformed)?;

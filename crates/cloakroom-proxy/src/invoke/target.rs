@@ -108,6 +108,18 @@ impl Target {
         definition.is_some_and(|it| !it.transforms.response.is_empty())
     }
 
+    /// Whether request transforms insert configuration values.
+    pub(super) fn sends_configuration(&self) -> bool {
+        let definition = self.definition.as_ref();
+        definition.is_some_and(|it| it.transforms.send_configuration())
+    }
+
+    /// Whether transforms refer to the content of `BT-ENCRYPTED`.
+    pub(super) fn transforms_read_encrypted(&self) -> bool {
+        let definition = self.definition.as_ref();
+        definition.is_some_and(|it| it.transforms.read_encrypted())
+    }
+
     /// A configuration value by its name.
     pub(super) fn configuration(&self, name: &str) -> Result<Value, Error> {
         let Some(definition) = &self.definition else {

@@ -157,7 +157,7 @@ impl BodyTemplate {
             Self::Verbatim => Ok(Vec::new()),
             Self::Json => {
                 let text = serde_json::to_vec(filled);
-                text.map_err(|_| Error::invalid_at("body", "must be JSON"))
+                text.map_err(|_| Error::NotEvaluated)
             }
             Self::Form(pairs) => Ok(pairs.render(filled).into_bytes()),
             Self::Text(pieces, kind) => render_text(pieces, *kind, filled),
@@ -205,9 +205,8 @@ fn render_text(pieces: &[BodyPiece], kind: ContentKind, filled: &Value) -> Resul
                     (ContentKind::Multipart, _) if value.contains(['\r', '\n']) => None,
                     _ => Some(value),
                 };
-                let rule = "must not contain an expression whose value has characters that this content type \
-                            cannot contain";
-                let inserted = inserted.ok_or_else(|| Error::invalid_at("body", rule))?;
+                // The value has characters that this content type cannot contain.
+                let inserted = inserted.ok_or(Error::NotEvaluated)?;
                 body.extend_from_slice(inserted.as_bytes());
             }
         }

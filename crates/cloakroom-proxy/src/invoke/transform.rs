@@ -38,7 +38,12 @@ pub(super) async fn request(
     let mut exchange = exchange(call, sent_body, &mut outgoing, encrypted);
     let _permit = admit_work(&server.limits, target.tenant, true).await?;
     let applied = transforms::apply_request(server, &definition.transforms, &mut exchange).await;
-    applied.map_err(ApiError::from)?;
+    applied.map_err(
+        |error| match outgoing.has_values && error.depends_on_values() {
+            true => Error::NotEvaluated,
+            false => ApiError::from(error).into(),
+        },
+    )?;
     take_back(&mut exchange, &mut outgoing);
     if target.transforms_response() {
         headers::require_identity(&mut outgoing.headers);
@@ -62,7 +67,9 @@ pub(super) async fn response(
     let permit = admit_work(&server.limits, target.tenant, true).await;
     let _permit = permit.map_err(|_| Error::ResponseNotTransformed)?;
     let transforms = &definition.transforms;
-    let applied = transforms::apply_response(server, transforms, &mut exchange, &mut received);
+    let workers = &server.mask_workers;
+    let applied =
+        transforms::apply_response(server, workers, transforms, &mut exchange, &mut received);
     applied.await.map_err(ApiError::from)?;
     Ok(response::complete(received))
 }
@@ -74,6 +81,9 @@ pub(super) async fn decrypt(
     target: &Target,
     call: &Call,
 ) -> Result<Option<Value>, Error> {
+    if !target.transforms_read_encrypted() {
+        return Ok(None);
+    }
     let definition = target.definition.as_ref();
     let application = definition.and_then(|it| it.transforms.application.clone());
     let Some(application) = application else {
@@ -81,6 +91,7 @@ pub(super) async fn decrypt(
     };
     let origin = call.client.map(|client| client.0);
     let caller = Caller::new(application, call.trace_id.clone(), origin);
+    let _permit = admit_work(&server.limits, target.tenant, true).await?;
     encrypted::decrypt(server, &caller, &call.headers).await
 }
 

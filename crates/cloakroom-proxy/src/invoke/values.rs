@@ -20,6 +20,7 @@ use crate::server::ProxyServer;
 const TOKENS_MAX: usize = 20;
 
 /// Values by their references, except those of the proxied request itself.
+#[derive(Default)]
 pub(super) struct Values {
     pub(super) by_reference: HashMap<Reference, Value>,
     /// The audit log entries of tokens and intents.
@@ -50,12 +51,13 @@ pub(super) async fn load(
         return Err(Error::TooManyTokens(TOKENS_MAX));
     }
     let is_encrypted = |it: &Reference| it.kind == ReferenceKind::Encrypted;
-    let uses_encrypted = template.references().any(is_encrypted);
+    let uses_encrypted =
+        template.references().any(is_encrypted) || target.transforms_read_encrypted();
     let _permit = match distinct.is_empty() && !uses_encrypted {
         true => None,
         false => Some(admit_work(&server.limits, caller.tenant, distinct.len() <= 1).await?),
     };
-    let encrypted = match uses_encrypted || target.has_transforms() {
+    let encrypted = match uses_encrypted {
         true => encrypted::decrypt(server, caller, sent).await?,
         false => None,
     };

@@ -3,6 +3,7 @@
 use cloakroom_core::access::{AuthenticatedRow as _, Permission};
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_platform::ids;
 use jiff::Timestamp;
@@ -60,7 +61,8 @@ pub async fn create(
         });
     let entry = |proxy: &Proxy| {
         let entry = Entry::new(caller, Operation::Create, EntityKind::Proxy, proxy.id);
-        entry.with_outcome(proxy.disclosure(caller))
+        let entry = entry.with_outcome(proxy.disclosure(caller));
+        entry.with_event(proxy.event(EventKind::ProxyCreated))
     };
     commit(server, transaction, created, entry, template).await
 }

@@ -3,6 +3,7 @@
 use cloakroom_core::access::Permission;
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::idempotency::ResponseTemplate;
 
 use super::find::uuid;
@@ -21,7 +22,10 @@ pub async fn delete(server: &ProxyServer, caller: &Caller, id: &str) -> Result<(
         Ok(false) => Err(Error::NotFound),
         Err(error) => Err(error.into()),
     };
-    let entry = |(): &()| Entry::new(caller, Operation::Delete, EntityKind::Proxy, id);
+    let entry = |(): &()| {
+        let entry = Entry::new(caller, Operation::Delete, EntityKind::Proxy, id);
+        entry.with_event(Event::of_id(EventKind::ProxyDeleted, "proxy", id))
+    };
     commit(
         server,
         transaction,

@@ -87,6 +87,7 @@ fn define(
         require_auth: sealed.require_auth,
         disable_detokenization: sealed.disable_detokenization,
         transforms: Transforms {
+            tenant: anonymous.tenant,
             application: application.map(Arc::new),
             configuration: Arc::clone(&configuration),
             request: compile(Direction::Request, &sealed.request.transforms)?,

@@ -230,7 +230,8 @@ fn configuration(
             }
             _ => reject(format!(
                 "must have strings of at most {CONFIGURATION_VALUE_BYTES_MAX} bytes as values, and masked ones only \
-                 for names that are stored and for the same destination host"
+                 for names that are stored, with the same destination_url and without new request transforms that \
+                 refer to config"
             )),
         }
     }

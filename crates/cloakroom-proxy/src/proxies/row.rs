@@ -1,5 +1,7 @@
 //! The row of a proxy: sealed, and authenticated by a MAC.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cloakroom_core::access::AuthenticatedRow;
 use cloakroom_core::keys::{self, ControlKey, Record};
 use cloakroom_crypto::{PolicyDigest, Sensitive};
@@ -48,6 +50,11 @@ impl AuthenticatedRow for ProxyRow {
 /// The digest under which a new key is stored.
 pub(super) fn key_digest(control: &ControlKey, key: &str) -> [u8; 32] {
     control.authenticate(KEY_DOMAIN, &[key.as_bytes()])
+}
+
+/// A name for a key, from which the key cannot be derived.
+pub(crate) fn key_name(control: &ControlKey, key: &str) -> String {
+    URL_SAFE_NO_PAD.encode(key_digest(control, key))
 }
 
 /// The digests under which a key may be stored, by version of the control key.

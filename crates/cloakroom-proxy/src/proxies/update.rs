@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cloakroom_core::access::{AuthenticatedRow as _, Permission};
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation, Outcome};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::keys;
 use cloakroom_crypto::Sensitive;
@@ -15,6 +16,7 @@ use super::find::{find_by_id, uuid};
 use super::proxy::{Proxy, SealedPart};
 use super::{Error, NewProxy, application, commit, destination, row, store};
 use crate::server::ProxyServer;
+use crate::transforms;
 
 /// Replaces everything but the key. Absent attributes are cleared.
 pub async fn replace(
@@ -68,6 +70,18 @@ fn remove_replaced_forms(target: &mut Value, patch: &Map<String, Value>) {
     }
 }
 
+/// Whether configuration values are used as before. A value that the caller may not see must not be sent elsewhere, nor to
+/// another place of the request, where the caller could see it or learn about it.
+fn keeps_use_of_configuration(stored: &Proxy, new: &NewProxy) -> bool {
+    let transforms = new.request_transform.iter();
+    let mut transforms = transforms.chain(new.request_transforms.iter().flatten());
+    new.destination_url.as_ref() == Some(&stored.destination_url)
+        && transforms.all(|transform| {
+            let stored = &stored.sealed.request.transforms;
+            stored.contains(transform) || !transforms::refers_to_configuration(transform)
+        })
+}
+
 /// The proxy with a valid change, not yet written.
 async fn change(
     server: &ProxyServer,
@@ -75,12 +89,7 @@ async fn change(
     stored: Proxy,
     new: NewProxy,
 ) -> Result<Proxy, Error> {
-    // A value that the caller may not see must not follow the proxy to another host, where the caller could see it.
-    let keeps_origin = destination::have_same_origin(
-        &stored.destination_url,
-        new.destination_url.as_deref().unwrap_or_default(),
-    );
-    let kept = match keeps_origin {
+    let kept = match keeps_use_of_configuration(&stored, &new) {
         true => stored.sealed.configuration.clone(),
         false => BTreeMap::new(),
     };
@@ -134,7 +143,8 @@ pub(super) async fn write(
         });
     let entry = |proxy: &Proxy| {
         let entry = Entry::new(caller, Operation::Update, EntityKind::Proxy, proxy.id);
-        entry.with_outcome(outcome)
+        let entry = entry.with_outcome(outcome);
+        entry.with_event(proxy.event(EventKind::ProxyUpdated))
     };
     commit(server, transaction, written, entry, template).await
 }

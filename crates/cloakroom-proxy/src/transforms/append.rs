@@ -33,7 +33,7 @@ const RESERVED_PREFIXES: [&str; 2] = ["access-control-", "bt-"];
 
 #[derive(Debug)]
 pub struct AppendJson {
-    value: Template,
+    pub(super) value: Template,
     location: Location,
 }
 
@@ -72,7 +72,7 @@ impl AppendText {
 
 #[derive(Debug)]
 pub struct AppendHeader {
-    value: Template,
+    pub(super) value: Template,
     name: HeaderName,
 }
 

@@ -6,18 +6,22 @@ use cloakroom_core::caller::Caller;
 use cloakroom_crypto::Sensitive;
 use cloakroom_platform::api::read_json;
 use cloakroom_platform::card_numbers::card_numbers_in;
+use cloakroom_platform::ids::TenantId;
 use cloakroom_tokens::tokens::TokenVault;
 use http::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, IF_RANGE, LAST_MODIFIED, RANGE,
+    ACCEPT_CHARSET, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG,
+    IF_RANGE, LAST_MODIFIED, RANGE,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 
 use super::append::insert;
 use super::mask::Mask;
 use super::template::Variables;
 use super::tokenize::Tokenize;
-use super::{BODY_BYTES_MAX, Configuration, Error, Failure, Reason, Transform, Transforms};
+use super::{
+    BODY_BYTES_MAX, Configuration, Error, Failure, MaskWorkers, Reason, Transform, Transforms,
+};
 use crate::exchange::{BufferedResponse, Exchange};
 
 /// Headers that describe the body as the destination sent it. Its digests would disclose what a transform removed.
@@ -97,6 +101,7 @@ async fn transform_request(
 /// Asks the destination for a complete, uncompressed response: a part of it could evade a mask.
 fn request_plain_response(headers: &mut HeaderMap) {
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers.remove(ACCEPT_CHARSET);
     headers.remove(RANGE);
     headers.remove(IF_RANGE);
 }
@@ -104,6 +109,7 @@ fn request_plain_response(headers: &mut HeaderMap) {
 /// Applies the response transforms. If it fails, the response is not returned.
 pub async fn apply_response(
     vault: &TokenVault,
+    workers: &MaskWorkers,
     transforms: &Transforms,
     exchange: &mut Exchange,
     response: &mut BufferedResponse,
@@ -119,6 +125,12 @@ pub async fn apply_response(
                 let numbers =
                     tokenize_values(vault, transforms, tokenize, exchange, Some(response)).await;
                 numbers.map(|numbers| tokenized.extend(numbers))
+            }
+            // A response without a body stays one.
+            transform if changes_body(transform) && has_no_body(exchange, response) => Ok(()),
+            Transform::Mask(mask) => {
+                let tenant = transforms.tenant;
+                mask_body(workers, tenant, mask, response).await
             }
             transform => {
                 transform_response(&transforms.configuration, transform, exchange, response)
@@ -146,7 +158,6 @@ fn transform_response(
     };
     let body = response.body.expose();
     let body = match transform {
-        Transform::Mask(mask) => mask_body(mask, body)?,
         Transform::AppendJson(append) => append.apply(&variables, body)?,
         Transform::AppendText(append) => append.apply(&variables, body)?,
         Transform::AppendHeader(append) => {
@@ -155,15 +166,56 @@ fn transform_response(
             return Ok(());
         }
         // Handled by the caller.
-        Transform::Tokenize(_) => return Ok(()),
+        Transform::Mask(_) | Transform::Tokenize(_) => return Ok(()),
     };
     response.body = Sensitive::new(body);
     Ok(())
 }
 
-fn mask_body(mask: &Mask, body: &[u8]) -> Result<Vec<u8>, Reason> {
+fn changes_body(transform: &Transform) -> bool {
+    match transform {
+        Transform::Mask(_) | Transform::AppendJson(_) | Transform::AppendText(_) => true,
+        Transform::AppendHeader(_) | Transform::Tokenize(_) => false,
+    }
+}
+
+fn has_no_body(exchange: &Exchange, response: &BufferedResponse) -> bool {
+    let without_body = [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT];
+    exchange.request.method == Method::HEAD || without_body.contains(&response.status)
+}
+
+async fn mask_body(
+    workers: &MaskWorkers,
+    tenant: TenantId,
+    mask: &Mask,
+    response: &mut BufferedResponse,
+) -> Result<(), Reason> {
+    let body = response.body.expose();
+    // In UTF-16 and UTF-32, a mask does not find digits: there are NULs between them.
+    if !is_ascii_compatible(&response.headers) || memchr::memchr(0, body).is_some() {
+        return Err(Reason::NotText);
+    }
     let text = std::str::from_utf8(body).map_err(|_| Reason::NotText)?;
-    mask.apply(text).map(String::into_bytes)
+    let masked = workers.apply(tenant, mask, text.to_owned()).await?;
+    response.body = Sensitive::new(masked.into_bytes());
+    Ok(())
+}
+
+/// Whether ASCII bytes of the body are the characters that they are in UTF-8, as far as the response declares it.
+fn is_ascii_compatible(headers: &HeaderMap) -> bool {
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    types.all(|value| {
+        let value = value.to_str().unwrap_or_default().to_ascii_lowercase();
+        let mut parameters = value.split(';').skip(1);
+        let charset =
+            parameters.find_map(|it| it.trim().strip_prefix("charset=").map(str::to_owned));
+        charset.is_none_or(|charset| {
+            let charset = charset.trim_matches('"');
+            ["utf-8", "utf8", "us-ascii"].contains(&charset)
+                || charset.starts_with("iso-8859-")
+                || charset.starts_with("windows-125")
+        })
+    })
 }
 
 /// Creates a token with the permissions of the proxy's application; returns the card numbers in it.

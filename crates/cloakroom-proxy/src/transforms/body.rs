@@ -6,7 +6,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 /// A transform. It is returned as it was sent: clients compare the two.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TransformBody {
     /// `mask`, `tokenize`, `append_json`, `append_text` or `append_header`. `code` is not built.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub struct TransformBody {
 }
 
 /// Options of `tokenize` and of the `append` transforms.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TransformOptionsBody {
     /// For `tokenize`: the name by which later transforms refer to the token.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -35,6 +35,27 @@ impl Transform {
             Self::AppendHeader(_) => "append_header",
         }
     }
+
+    /// Whether it inserts configuration values.
+    pub fn refers_to_configuration(&self) -> bool {
+        self.template()
+            .is_some_and(Template::refers_to_configuration)
+    }
+
+    /// Whether it refers to the content of `BT-ENCRYPTED`.
+    pub fn refers_to_encrypted(&self) -> bool {
+        self.template().is_some_and(Template::refers_to_encrypted)
+    }
+
+    fn template(&self) -> Option<&Template> {
+        match self {
+            Self::Mask(_) => None,
+            Self::Tokenize(tokenize) => Some(&tokenize.filled),
+            Self::AppendJson(append) => Some(&append.value),
+            Self::AppendText(append) => Some(&append.value),
+            Self::AppendHeader(append) => Some(&append.value),
+        }
+    }
 }
 
 /// Whether a list transforms requests or responses.
@@ -88,6 +109,19 @@ pub fn compile(
     match broken.is_empty() {
         true => Ok(transforms),
         false => Err(Rejection::Invalid(broken)),
+    }
+}
+
+/// Whether a request transform inserts configuration values, or is not known to insert none.
+pub fn refers_to_configuration(body: &TransformBody) -> bool {
+    let options = body.options.as_ref();
+    let value = options.and_then(|options| options.value.as_ref());
+    let template = value.map(|value| Template::parse(value, Allowed::IN_SENT_VALUES, &[]));
+    match template {
+        None => false,
+        Some(Ok(template)) => template.refers_to_configuration(),
+        // With an identifier of an earlier transform, or invalid.
+        Some(Err(_)) => true,
     }
 }
 

@@ -1,5 +1,8 @@
 //! `mask`: replaces parts of a response, character by character.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use cloakroom_platform::api::FieldError;
 use cloakroom_platform::card_numbers::card_numbers_in;
 use regex::{Regex, RegexBuilder};
@@ -10,22 +13,22 @@ use super::body::{TransformBody, given};
 /// Maximum size of a masked body. The time to find all matches can grow with its square.
 pub(super) const MASKED_BYTES_MAX: usize = 64 * 1024;
 const EXPRESSION_CHARS_MAX: usize = 1_000;
-/// Maximum size of a compiled expression, in bytes.
-const COMPILED_BYTES_MAX: usize = 256 * 1024;
+/// Maximum size of a compiled expression, in bytes. The time of one search is proportional to it.
+const COMPILED_BYTES_MAX: usize = 16 * 1024;
 const GROUPS_MAX: usize = 10;
 const MATCHES_MAX: usize = 1_000;
 
 /// A mask of a response body.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Mask {
     matcher: Matcher,
     replacement: char,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Matcher {
     /// The values of the capture groups, everywhere in the match.
-    Regex(Regex),
+    Regex(Arc<Regex>),
     /// Every card number.
     CardNumbers,
 }
@@ -34,7 +37,7 @@ impl Mask {
     pub(super) fn compile(body: &TransformBody) -> Result<Self, FieldError> {
         let expression = given(body.expression.as_ref());
         let matcher = match (given(body.matcher.as_ref()), expression) {
-            (Some("regex"), expression) => Matcher::Regex(regex(expression)?),
+            (Some("regex"), expression) => Matcher::Regex(Arc::new(regex(expression)?)),
             (Some("chase_stratus_pan"), None) => Matcher::CardNumbers,
             (Some("chase_stratus_pan"), Some(_)) => {
                 let rule = "must not be given with the matcher `chase_stratus_pan`";
@@ -58,23 +61,26 @@ impl Mask {
         }
     }
 
-    /// Masks a text. Fails rather than leave a part of it unmasked.
-    pub(super) fn apply(&self, text: &str) -> Result<String, Reason> {
+    /// Masks a text. Fails rather than leave a part of it unmasked, or exceed the deadline by more than one search.
+    pub(super) fn apply(&self, text: &str, deadline: Instant) -> Result<String, Reason> {
         if text.len() > MASKED_BYTES_MAX {
             return Err(Reason::TooLarge(MASKED_BYTES_MAX));
         }
         match &self.matcher {
-            Matcher::Regex(regex) => self.mask_groups(regex, text),
+            Matcher::Regex(regex) => self.mask_groups(regex, text, deadline),
             Matcher::CardNumbers => self.mask_card_numbers(text),
         }
     }
 
-    fn mask_groups(&self, regex: &Regex, text: &str) -> Result<String, Reason> {
+    fn mask_groups(&self, regex: &Regex, text: &str, deadline: Instant) -> Result<String, Reason> {
         let mut masked = String::with_capacity(text.len());
         let mut end = 0;
         for (count, captures) in regex.captures_iter(text).enumerate() {
             if count == MATCHES_MAX {
                 return Err(Reason::TooManyMatches(MATCHES_MAX));
+            }
+            if Instant::now() >= deadline {
+                return Err(Reason::TooSlow);
             }
             let Some(section) = captures.get(0) else {
                 continue;
@@ -151,6 +157,8 @@ fn regex(expression: Option<&str>) -> Result<Regex, FieldError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn mask(matcher: &str, expression: Option<&str>, replacement: &str) -> Mask {
@@ -161,6 +169,10 @@ mod tests {
             ..TransformBody::default()
         })
         .unwrap()
+    }
+
+    fn apply(mask: &Mask, text: &str) -> Result<String, Reason> {
+        mask.apply(text, Instant::now() + Duration::from_secs(60))
     }
 
     #[test]
@@ -180,11 +192,11 @@ mod tests {
             ("()", "abc", "abc"),
         ];
         for (expression, text, expected) in cases {
-            let masked = mask("regex", Some(expression), "*").apply(text).unwrap();
+            let masked = apply(&mask("regex", Some(expression), "*"), text).unwrap();
             assert_eq!(masked, expected, "{expression} {text}");
         }
         assert_eq!(
-            mask("regex", Some("(1+)"), "█").apply("2112").unwrap(),
+            apply(&mask("regex", Some("(1+)"), "█"), "2112").unwrap(),
             "2██2"
         );
     }
@@ -195,9 +207,9 @@ mod tests {
 
         let record = "P74 4242424242424242   0526 000000001000 4242424242424242";
         let expected = "P74 XXXXXXXXXXXXXXXX   0526 000000001000 XXXXXXXXXXXXXXXX";
-        assert_eq!(mask.apply(record).unwrap(), expected);
+        assert_eq!(apply(&mask, record).unwrap(), expected);
         assert!(matches!(
-            mask.apply("4242 4242 4242 4242"),
+            apply(&mask, "4242 4242 4242 4242"),
             Err(Reason::Remains)
         ));
     }
@@ -208,10 +220,38 @@ mod tests {
 
         let matches = "a".repeat(MATCHES_MAX + 1);
         assert!(matches!(
-            mask.apply(&matches),
+            apply(&mask, &matches),
             Err(Reason::TooManyMatches(_))
         ));
         let long = "b".repeat(MASKED_BYTES_MAX + 1);
-        assert!(matches!(mask.apply(&long), Err(Reason::TooLarge(_))));
+        assert!(matches!(apply(&mask, &long), Err(Reason::TooLarge(_))));
+    }
+
+    /// An expression whose every match searches the rest of the text.
+    #[test]
+    fn the_time_of_a_mask_is_limited() {
+        let mask = mask("regex", Some("(x)(?:[abx]*a[abx]{30}z)?"), "*");
+        let text = "xab".repeat(MASKED_BYTES_MAX / 3);
+
+        let started_at = Instant::now();
+        let masked = mask.apply(&text, started_at + Duration::from_millis(50));
+
+        assert!(matches!(masked, Err(Reason::TooSlow)), "{masked:?}");
+        // The time of the search that was running, on a busy machine.
+        assert!(started_at.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn expressions_that_are_expensive_to_search_are_rejected() {
+        let allowed = [
+            "([0-9]{12})[0-9]{4}",
+            r"(\d{6})",
+            r#""pan":\s*"(\d+)""#,
+            r"<Card>(.*?)</Card>",
+        ];
+        for expression in allowed {
+            assert!(regex(Some(expression)).is_ok(), "{expression}");
+        }
+        assert!(regex(Some("(x)(?:[abx]*a[abx]{500}z)?")).is_err());
     }
 }

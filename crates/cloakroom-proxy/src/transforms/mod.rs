@@ -9,6 +9,7 @@ mod body;
 mod compile;
 mod location;
 mod mask;
+mod mask_workers;
 mod template;
 mod tokenize;
 
@@ -18,11 +19,13 @@ use std::sync::Arc;
 use cloakroom_core::access::Principal;
 use cloakroom_crypto::Sensitive;
 use cloakroom_platform::api::{ApiError, FieldError};
+use cloakroom_platform::ids::TenantId;
 use cloakroom_tokens::tokens;
 
 pub use self::apply::{apply_request, apply_response};
 pub use self::body::TransformBody;
-pub use self::compile::{Direction, Rejection, Transform, compile};
+pub use self::compile::{Direction, Rejection, Transform, compile, refers_to_configuration};
+pub use self::mask_workers::MaskWorkers;
 
 /// Maximum size of a body that is transformed.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -31,8 +34,9 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 pub type Configuration = BTreeMap<String, Sensitive<String>>;
 
 /// The transforms of a proxy, and whose permissions they have.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Transforms {
+    pub tenant: TenantId,
     /// The application whose permissions `tokenize` has. `None` if the proxy has none, or it was deleted.
     pub application: Option<Arc<Principal>>,
     /// Request transforms insert these values into what is sent.
@@ -41,6 +45,19 @@ pub struct Transforms {
     pub request: Vec<Transform>,
     /// With any of these, a successful response is received completely before it is returned.
     pub response: Vec<Transform>,
+}
+
+impl Transforms {
+    /// Whether request transforms insert configuration values.
+    pub fn send_configuration(&self) -> bool {
+        self.request.iter().any(Transform::refers_to_configuration)
+    }
+
+    /// Whether a transform refers to the content of `BT-ENCRYPTED`.
+    pub fn read_encrypted(&self) -> bool {
+        let mut all = self.request.iter().chain(&self.response);
+        all.any(Transform::refers_to_encrypted)
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +79,19 @@ pub struct Failure {
     pub reason: Reason,
 }
 
+impl Error {
+    /// Whether the failure of a request transform may depend on values that were inserted into the request. Tokens are
+    /// created from the request as it was sent.
+    pub fn depends_on_values(&self) -> bool {
+        match self {
+            Self::Request(failure) => {
+                !matches!(failure.reason, Reason::Token(_) | Reason::NoApplication)
+            }
+            Self::Response(_) => false,
+        }
+    }
+}
+
 /// Why a transform failed. The text never contains a value.
 #[derive(Debug, thiserror::Error)]
 pub enum Reason {
@@ -81,6 +111,10 @@ pub enum Reason {
     Expression(String),
     #[error("the expression matches more than {0} times")]
     TooManyMatches(usize),
+    #[error("masking takes too long; simplify the expression")]
+    TooSlow,
+    #[error("the node masks too many responses")]
+    Busy,
     #[error("a card number remains in the body")]
     Remains,
     #[error(

@@ -66,6 +66,22 @@ impl Template {
         }
     }
 
+    pub(super) fn refers_to_configuration(&self) -> bool {
+        let mut references = self.0.references().iter();
+        references.any(|reference| reference.kind == ReferenceKind::Config)
+    }
+
+    pub(super) fn refers_to_encrypted(&self) -> bool {
+        let mut references = self.0.references().iter();
+        references.any(|reference| {
+            let is_variable = !matches!(
+                reference.kind,
+                ReferenceKind::Config | ReferenceKind::TransformIdentifier
+            );
+            is_variable && Path::parse(&reference.id).is_some_and(|path| path.root == "encrypted")
+        })
+    }
+
     /// Replaces the expressions. A member that does not exist is null.
     pub(super) fn fill(&self, variables: &Variables<'_>) -> Result<Value, Reason> {
         let mut roots = HashMap::new();

@@ -18,7 +18,7 @@ const OWN_EXPRESSIONS: [&str; 4] = ["fingerprint_expression", "id", "mask", "sea
 pub struct Tokenize {
     pub(super) identifier: Option<String>,
     /// The attributes with expressions of the transform.
-    filled: Template,
+    pub(super) filled: Template,
     /// The attributes in [`OWN_EXPRESSIONS`].
     literal: Map<String, Value>,
 }

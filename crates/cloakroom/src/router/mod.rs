@@ -283,7 +283,8 @@ impl Inner {
     async fn run_proxy_middleware(&self, mut request: Request) -> Response {
         if !request.headers().contains_key(authentication::API_KEY)
             && let Some(path) = request.extensions().get::<InvocationPath>()
-            && let Some(key) = invoke::open_proxy_key(request.headers(), path)
+            && let Some(key) =
+                invoke::open_proxy_key(self.node.keys.control(), request.headers(), path)
         {
             request.extensions_mut().insert(key);
         }

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
@@ -23,10 +23,10 @@ tokio::task_local! {
     pub(super) static PROGRESS: Arc<Progress>;
 }
 
-/// When a response last made progress.
+/// When a client could last read more of its response.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// `None` until there is a response with a body.
+    /// `None` until there is a response with a body, and while its source has no more data yet.
     last: Mutex<Option<Instant>>,
     started: Notify,
 }
@@ -39,7 +39,12 @@ impl Progress {
         }
     }
 
-    /// Completes when a response has made no progress for `timeout`.
+    /// Stops the clock: the response waits for its source, not for the client.
+    fn suspend(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Completes when a response has made no progress for `timeout`, while data waits for the client.
     pub(super) async fn stalled(&self, timeout: Duration) {
         loop {
             let last = || *self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,7 +118,13 @@ impl HttpBody for PacedBody {
             progress.advance();
         }
         if self.rest.is_empty() {
-            match ready!(Pin::new(&mut self.inner).poll_frame(context)) {
+            let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) else {
+                if let Some(progress) = &self.progress {
+                    progress.suspend();
+                }
+                return Poll::Pending;
+            };
+            match frame {
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => self.rest = data,
                     Err(other) => return Poll::Ready(Some(Ok(other))),

@@ -5,16 +5,23 @@ mod heads;
 mod stalls;
 mod tls;
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
 use axum::Router;
+use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::routing::any;
 use bytes::Bytes;
 use cloakroom_platform::api::ClientAddr;
+use hyper::body::Frame;
 use rustls_pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::{Sleep, sleep};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
@@ -131,6 +138,7 @@ impl Node {
         let app = Router::new()
             .route("/peer", any(peer))
             .route("/large", any(async move || large))
+            .route("/pausing", any(async || Body::new(PausingBody::default())))
             .route("/slow", any(slow));
 
         let server = Server::bind(&settings).await.unwrap();
@@ -221,4 +229,35 @@ async fn open_http2(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> u8 {
     let mut frame = [0; 9];
     stream.read_exact(&mut frame).await.unwrap();
     frame[3]
+}
+
+/// A body whose source pauses between its two parts.
+#[derive(Default)]
+struct PausingBody {
+    parts: usize,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl PausingBody {
+    const PAUSE: Duration = Duration::from_secs(2);
+}
+
+impl HttpBody for PausingBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.parts == 1 {
+            let pause = self
+                .pause
+                .get_or_insert_with(|| Box::pin(sleep(Self::PAUSE)));
+            ready!(pause.as_mut().poll(context));
+        }
+        self.parts += 1;
+        let part = || Ok(Frame::data(Bytes::from_static(b"part")));
+        Poll::Ready((self.parts <= 2).then(part))
+    }
 }

@@ -161,6 +161,18 @@ async fn streams_with_a_full_window_are_reset() {
     assert_eq!((data.payload.len(), reset.stream), (1000, 1));
 }
 
+/// A client that reads is not cut off because the source of the response pauses.
+#[tokio::test]
+async fn streams_whose_source_pauses_are_not_reset() {
+    let node = Node::start(short_timeout()).await;
+    let mut client = Http2::connect(&node, 65_535).await;
+
+    client.get(1, "/pausing").await;
+    let parts = [client.until(DATA).await, client.until(DATA).await];
+
+    assert_eq!(parts.map(|part| part.payload), [b"part", b"part"]);
+}
+
 #[tokio::test]
 async fn slow_readers_receive_the_whole_response() {
     let node = Node::start(Http {

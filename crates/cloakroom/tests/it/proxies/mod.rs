@@ -1,6 +1,7 @@
 //! Pre-configured proxies: their management, their secrets, and what their transforms do to requests and responses.
 
 mod destination;
+mod events;
 mod invoke;
 mod manage;
 mod secrecy;

@@ -119,6 +119,41 @@ async fn masked_configuration_values_stand_for_the_stored_ones() {
     assert_eq!(fixture.destination.last().headers["x-key"], SECRET);
 }
 
+/// A key that may change a proxy but not see its configuration values cannot learn them from a new transform.
+#[tokio::test]
+async fn a_changed_transform_does_not_keep_masked_configuration_values() {
+    let fixture = Fixture::start_with(&[("mask_proxy_configuration", "true")]).await;
+    let header = |value: &str| json!({"type": "append_header", "options": {"value": value, "location": "X-Key"}});
+    let attributes = json!({"configuration": {"KEY": SECRET}, "request_transforms": [header("{{ config: KEY }}")]});
+    let proxy = fixture.create(attributes).await;
+    let path = format!("/proxies/{}", proxy["id"].as_str().unwrap());
+    let oracle = "{{ config: KEY | slice: 0,1 | to_number }}";
+
+    let transforms = json!({"request_transforms": [header(oracle)]});
+    let rejected = fixture.manager.patch(&path, transforms).await;
+    assert_eq!(rejected.refused(), ["configuration"]);
+    let single = json!({"request_transform": header(oracle)});
+    let rejected = fixture.manager.patch(&path, single).await;
+    assert_eq!(rejected.refused(), ["configuration"]);
+    let elsewhere = json!({"destination_url": fixture.destination.url("/echo")});
+    let rejected = fixture.manager.patch(&path, elsewhere).await;
+    assert_eq!(rejected.refused(), ["configuration"]);
+
+    // With the value, the transform may change. Its failure does not name it.
+    let change = json!({"configuration": {"KEY": SECRET}, "request_transforms": [header("a"), header(oracle)]});
+    let changed = fixture.manager.patch(&path, change).await;
+    assert_eq!(changed.status, StatusCode::NO_CONTENT, "{}", changed.body);
+    let failed = fixture.invoke(&fixture.caller, &proxy, json!({})).await;
+    assert_eq!(failed.status, StatusCode::BAD_REQUEST);
+    let error = &failed.body["proxy_error"];
+    assert_eq!(error["code"], "not_evaluated");
+    assert!(
+        !failed.body.to_string().contains("append_header"),
+        "{error}"
+    );
+    assert!(fixture.destination.received().is_empty());
+}
+
 /// A row that was changed by SQL is neither returned nor invoked.
 ///
 /// Covers 29.17.

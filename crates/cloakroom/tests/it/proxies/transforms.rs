@@ -433,3 +433,46 @@ async fn headers_of_transforms_cannot_contain_line_breaks() {
     assert_not_transformed(&rejected);
     assert_eq!(rejected.header("x-injected"), "");
 }
+
+#[tokio::test]
+async fn responses_without_a_body_and_with_the_identity_encoding_are_transformed() {
+    let fixture = Fixture::start().await;
+    let mask = json!({"type": "mask", "matcher": "chase_stratus_pan", "replacement": "X"});
+    let proxy = fixture
+        .create(json!({"response_transforms": [mask, append_json("a", "$.added")]}))
+        .await;
+
+    fixture.destination.reply(Reply {
+        headers: vec![
+            ("content-type", "application/json".to_owned()),
+            ("content-encoding", "identity".to_owned()),
+        ],
+        ..charge()
+    });
+    let response = fixture.invoke(&fixture.caller, &proxy, json!({})).await;
+    assert_eq!(response.status, StatusCode::OK, "{}", response.body);
+    assert_eq!(response.body["card"]["number"], "X".repeat(16));
+
+    fixture.destination.reply(Reply {
+        status: StatusCode::NO_CONTENT,
+        headers: Vec::new(),
+        body: Vec::new(),
+    });
+    let response = fixture.invoke(&fixture.caller, &proxy, json!({})).await;
+    assert_eq!(response.status, StatusCode::NO_CONTENT, "{}", response.body);
+    assert!(response.bytes.is_empty());
+
+    // Digits that a mask does not find.
+    let utf16: Vec<u8> = CARD_NUMBER.bytes().flat_map(|byte| [byte, 0]).collect();
+    for (media, body) in [
+        ("text/plain", utf16),
+        ("text/plain; charset=\"UTF-7\"", b"abc".to_vec()),
+    ] {
+        fixture.destination.reply(Reply {
+            status: StatusCode::OK,
+            headers: vec![("content-type", media.to_owned())],
+            body,
+        });
+        assert_not_transformed(&fixture.invoke(&fixture.caller, &proxy, json!({})).await);
+    }
+}
