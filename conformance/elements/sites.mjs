@@ -113,6 +113,8 @@ export async function openSites() {
       }
     }
   });
+  // On a slow machine the default of five seconds closes connections that the browser is about to use.
+  server.keepAliveTimeout = 120_000;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
