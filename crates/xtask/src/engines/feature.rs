@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// Features of statements by their names in `engines.toml`, and how to recognize them.
 type Reader = fn(&str) -> bool;
 
-pub(super) const FEATURES: [(&str, Reader); 14] = [
+pub(super) const FEATURES: [(&str, Reader); 15] = [
     ("write inside `with`", writes_inside_with),
     ("one table written twice", writes_a_table_twice),
     ("`for update` of one key", |text| locks(text, false)),
@@ -27,6 +27,7 @@ pub(super) const FEATURES: [(&str, Reader); 14] = [
     ("`select` without columns", |text| {
         text.contains("select from ") || text.contains("(select)")
     }),
+    ("`with recursive`", |text| text.contains("with recursive")),
     ("`make_interval`", |text| text.contains("make_interval(")),
     ("`set_config`", |text| text.contains("set_config(")),
 ];
@@ -43,7 +44,7 @@ pub(super) const SCHEMA_FEATURES: [(&str, &str); 7] = [
 ];
 
 /// Forbidden in statements and migrations, for any engine.
-pub(super) const RULED_OUT: [&str; 21] = [
+pub(super) const RULED_OUT: [&str; 20] = [
     "pg_advisory",
     "listen ",
     "pg_notify",
@@ -58,7 +59,6 @@ pub(super) const RULED_OUT: [&str; 21] = [
     "create procedure",
     "references ",
     "foreign key",
-    "with recursive",
     "tablesample",
     "for share",
     "savepoint",
