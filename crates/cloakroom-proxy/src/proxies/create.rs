@@ -64,5 +64,6 @@ pub async fn create(
         let entry = entry.with_outcome(proxy.disclosure(caller));
         entry.with_event(proxy.event(EventKind::ProxyCreated))
     };
-    commit(server, transaction, created, entry, template).await
+    let tenant = caller.tenant;
+    commit(server, tenant, transaction, created, entry, template).await
 }

@@ -28,6 +28,7 @@ pub async fn delete(server: &ProxyServer, caller: &Caller, id: &str) -> Result<(
     };
     commit(
         server,
+        caller.tenant,
         transaction,
         deleted,
         entry,

@@ -29,20 +29,25 @@ pub async fn find_by_key(
     }
     let (control, cache) = (server.keys.control(), &server.definitions);
     let digest = key_digest(control, key);
-    let generations = cache.generations(server.principals.generation());
-    if let Some(definition) = cache.find(&digest, generations).await {
-        return Ok(Some(definition));
+    let principals = server.principals.generation();
+    if let Some(found) = cache.find(&digest, principals).await {
+        return Ok(found);
     }
+    let lookup = cache.lookup(digest).await;
+    let _guard = lookup.lock().await;
+    let principals = server.principals.generation();
+    if let Some(found) = cache.find(&digest, principals).await {
+        return Ok(found);
+    }
+    let generations = cache.generations(principals);
     let started_at = Instant::now();
     // Boxed: most invocations hit the cache.
     let found = Box::pin(look_up(server, &key_digests(control, key))).await?;
-    let Some(definition) = found.map(Arc::new) else {
-        return Ok(None);
-    };
+    let found = found.map(Arc::new);
     cache
-        .insert(digest, &definition, started_at, generations)
+        .insert(digest, found.clone(), started_at, generations)
         .await;
-    Ok(Some(definition))
+    Ok(found)
 }
 
 async fn look_up(

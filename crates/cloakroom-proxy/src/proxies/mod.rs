@@ -24,6 +24,7 @@ use cloakroom_core::audit::{AuditError, AuditedTransaction, Entry};
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::keys;
 use cloakroom_platform::api::FieldError;
+use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage;
 
 pub use self::api::routes;
@@ -71,6 +72,7 @@ pub enum Error {
 /// Invocations on this node see the change at once, even if its outcome is unknown.
 async fn commit<T>(
     server: &ProxyServer,
+    tenant: TenantId,
     transaction: AuditedTransaction<'_>,
     written: Result<T, Error>,
     entry: impl FnOnce(&T) -> Entry,
@@ -91,7 +93,7 @@ async fn commit<T>(
         }
     };
     let committed = transaction.commit_with(&[entry(&written)], response).await;
-    server.definitions.invalidate_all();
+    server.definitions.invalidate(tenant);
     committed?;
     Ok(written)
 }

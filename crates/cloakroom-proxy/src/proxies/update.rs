@@ -146,5 +146,6 @@ pub(super) async fn write(
         let entry = entry.with_outcome(outcome);
         entry.with_event(proxy.event(EventKind::ProxyUpdated))
     };
-    commit(server, transaction, written, entry, template).await
+    let tenant = caller.tenant;
+    commit(server, tenant, transaction, written, entry, template).await
 }
