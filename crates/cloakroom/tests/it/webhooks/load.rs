@@ -120,7 +120,7 @@ async fn only_attempted_events_and_those_of_disabled_webhooks_expire() {
     assert_eq!(attempted["state"], "pending");
 }
 
-/// Covers more than one run could delete when it was limited to twenty batches.
+/// More rows than twenty batches delete.
 #[tokio::test]
 async fn one_run_removes_a_large_number_of_old_deliveries() {
     let fixture = Fixture::start().await;
