@@ -52,8 +52,13 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
         true => Error::NotEvaluated,
         false => error.into(),
     })?;
-    let is_anonymous = call.caller.is_none();
-    let received = send(server, &target, &actor, is_anonymous, outgoing, &url).await?;
+    let invocation = Invocation {
+        server,
+        target: &target,
+        actor: &actor,
+        is_anonymous: call.caller.is_none(),
+    };
+    let received = invocation.send(outgoing, &url).await?;
     match exchange {
         Some(exchange) if target.transforms_response() && received.status().is_success() => {
             transform::response(server, &target, exchange, received, limits).await
@@ -97,67 +102,77 @@ async fn record(
     Ok(())
 }
 
-async fn send(
-    server: &ProxyServer,
-    target: &Target,
-    actor: &Caller,
+/// An invocation that is ready to be sent.
+struct Invocation<'a> {
+    server: &'a ProxyServer,
+    target: &'a Target,
+    actor: &'a Caller,
     is_anonymous: bool,
-    outgoing: Outgoing,
-    url: &DestinationUrl,
-) -> Result<http::Response<ResponseBody>, Error> {
-    let settings = &server.config.proxy;
-    let own_timeout = target.definition.as_ref().and_then(|it| it.timeout);
-    let timeouts = Timeouts {
-        head: own_timeout.unwrap_or(settings.destination_timeout),
-        total: settings.total_timeout,
-        ..Timeouts::default()
-    };
-    let destination = Destination {
-        url,
-        tenant: target.tenant,
-        hosts: target.hosts(),
-        has_sensitive_head: outgoing.has_sensitive_head,
-    };
-    let body = OutgoingBody::new(outgoing.body);
-    let fault = body.fault();
-    let mut request = http::Request::new(body);
-    *request.method_mut() = outgoing.method;
-    *request.headers_mut() = outgoing.headers;
-    headers::mark(request.headers_mut());
-    let started_at = Instant::now();
-    let egress = &server.egress;
-    let received = match is_anonymous {
-        true => egress.send_anonymous(destination, request, &timeouts).await,
-        false => egress.send(destination, request, &timeouts).await,
-    };
-    let outcome = received.as_ref().map(http::Response::status);
-    count(outcome);
-    record_invocation(server, target, actor, url, outcome, started_at).await;
-    received.map_err(|error| {
-        let fault = fault.and_then(|fault| fault.error());
-        fault.unwrap_or(Error::Send(error))
-    })
 }
 
-/// Records the invocation of a pre-configured proxy, with its event, once its outcome is known.
-async fn record_invocation(
-    server: &ProxyServer,
-    target: &Target,
-    actor: &Caller,
-    url: &DestinationUrl,
-    outcome: Result<StatusCode, &SendError>,
-    started_at: Instant,
-) {
-    let Some(definition) = &target.definition else {
-        return;
-    };
-    let id = definition.id.to_string();
-    let entry = Entry::new(actor, Operation::Invoke, EntityKind::Proxy, id);
-    let event = event::invoked(definition, url, outcome, started_at.elapsed());
-    let enqueued = server.audit.enqueue(vec![entry.with_event(event)]).await;
-    // The destination may have acted on the request: its response is not withheld. The use itself is recorded.
-    if enqueued.is_err() {
-        metrics::counter!("proxy_invocations_unrecorded_total").increment(1);
+impl Invocation<'_> {
+    async fn send(
+        &self,
+        outgoing: Outgoing,
+        url: &DestinationUrl,
+    ) -> Result<http::Response<ResponseBody>, Error> {
+        let target = self.target;
+        let settings = &self.server.config.proxy;
+        let own_timeout = target.definition.as_ref().and_then(|it| it.timeout);
+        let timeouts = Timeouts {
+            head: own_timeout.unwrap_or(settings.destination_timeout),
+            total: settings.total_timeout,
+            ..Timeouts::default()
+        };
+        let destination = Destination {
+            url,
+            tenant: target.tenant,
+            hosts: target.hosts(),
+            has_sensitive_head: outgoing.has_sensitive_head,
+        };
+        let body = OutgoingBody::new(outgoing.body);
+        let fault = body.fault();
+        let mut request = http::Request::new(body);
+        *request.method_mut() = outgoing.method;
+        *request.headers_mut() = outgoing.headers;
+        headers::mark(request.headers_mut());
+        let started_at = Instant::now();
+        let egress = &self.server.egress;
+        let received = match self.is_anonymous {
+            true => egress.send_anonymous(destination, request, &timeouts).await,
+            false => egress.send(destination, request, &timeouts).await,
+        };
+        let outcome = received.as_ref().map(http::Response::status);
+        count(outcome);
+        self.record(url, outcome, started_at).await;
+        received.map_err(|error| {
+            let fault = fault.and_then(|fault| fault.error());
+            fault.unwrap_or(Error::Send(error))
+        })
+    }
+
+    /// Records the invocation of a pre-configured proxy, with its event, once its outcome is known.
+    async fn record(
+        &self,
+        url: &DestinationUrl,
+        outcome: Result<StatusCode, &SendError>,
+        started_at: Instant,
+    ) {
+        let Some(definition) = &self.target.definition else {
+            return;
+        };
+        let id = definition.id.to_string();
+        let entry = Entry::new(self.actor, Operation::Invoke, EntityKind::Proxy, id);
+        let event = event::invoked(definition, url, outcome, started_at.elapsed());
+        let enqueued = self
+            .server
+            .audit
+            .enqueue(vec![entry.with_event(event)])
+            .await;
+        // The destination may have acted on the request: its response is not withheld. The use itself is recorded.
+        if enqueued.is_err() {
+            metrics::counter!("proxy_invocations_unrecorded_total").increment(1);
+        }
     }
 }
 

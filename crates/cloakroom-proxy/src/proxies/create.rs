@@ -9,7 +9,7 @@ use cloakroom_platform::ids;
 use jiff::Timestamp;
 
 use super::proxy::{Proxy, SealedPart, new_key};
-use super::{Error, NewProxy, application, commit, destination, row, store};
+use super::{Change, Error, NewProxy, application, destination, row, store};
 use crate::server::ProxyServer;
 
 /// Bounds the cost of a list, whose name filter reads every row of the tenant.
@@ -65,5 +65,10 @@ pub async fn create(
         entry.with_event(proxy.event(EventKind::ProxyCreated))
     };
     let tenant = caller.tenant;
-    commit(server, tenant, transaction, created, entry, template).await
+    let change = Change {
+        server,
+        tenant,
+        transaction,
+    };
+    change.commit(created, entry, template).await
 }

@@ -7,7 +7,7 @@ use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::idempotency::ResponseTemplate;
 
 use super::find::uuid;
-use super::{Error, commit, store};
+use super::{Change, Error, store};
 use crate::server::ProxyServer;
 
 /// Deletes a proxy. Its key is rejected by this node at once, and by every node within five seconds.
@@ -26,13 +26,12 @@ pub async fn delete(server: &ProxyServer, caller: &Caller, id: &str) -> Result<(
         let entry = Entry::new(caller, Operation::Delete, EntityKind::Proxy, id);
         entry.with_event(Event::of_id(EventKind::ProxyDeleted, "proxy", id))
     };
-    commit(
+    let change = Change {
         server,
-        caller.tenant,
+        tenant: caller.tenant,
         transaction,
-        deleted,
-        entry,
-        &ResponseTemplate::none(),
-    )
-    .await
+    };
+    change
+        .commit(deleted, entry, &ResponseTemplate::none())
+        .await
 }

@@ -67,33 +67,43 @@ pub enum Error {
     Storage(#[from] storage::Error),
 }
 
-/// Commits a write with its audit log entry and the stored response, or rolls back. Every change of a proxy ends here.
-///
-/// Invocations on this node see the change at once, even if its outcome is unknown.
-async fn commit<T>(
-    server: &ProxyServer,
+/// A change of a proxy of `tenant` that is not committed yet.
+struct Change<'a> {
+    server: &'a ProxyServer,
     tenant: TenantId,
-    transaction: AuditedTransaction<'_>,
-    written: Result<T, Error>,
-    entry: impl FnOnce(&T) -> Entry,
-    template: &ResponseTemplate<'_, T>,
-) -> Result<T, Error> {
-    let written = match written {
-        Ok(written) => written,
-        Err(error) => {
-            transaction.roll_back().await;
-            return Err(error);
-        }
-    };
-    let response = match template.render_pending(&written) {
-        Ok(response) => response,
-        Err(error) => {
-            transaction.roll_back().await;
-            return Err(error.into());
-        }
-    };
-    let committed = transaction.commit_with(&[entry(&written)], response).await;
-    server.definitions.invalidate(tenant);
-    committed?;
-    Ok(written)
+    transaction: AuditedTransaction<'a>,
+}
+
+impl Change<'_> {
+    /// Commits a write with its audit log entry and the stored response, or rolls back. Every change of a proxy ends here.
+    ///
+    /// Invocations on this node see the change at once, even if its outcome is unknown.
+    async fn commit<T>(
+        self,
+        written: Result<T, Error>,
+        entry: impl FnOnce(&T) -> Entry,
+        template: &ResponseTemplate<'_, T>,
+    ) -> Result<T, Error> {
+        let written = match written {
+            Ok(written) => written,
+            Err(error) => {
+                self.transaction.roll_back().await;
+                return Err(error);
+            }
+        };
+        let response = match template.render_pending(&written) {
+            Ok(response) => response,
+            Err(error) => {
+                self.transaction.roll_back().await;
+                return Err(error.into());
+            }
+        };
+        let committed = self
+            .transaction
+            .commit_with(&[entry(&written)], response)
+            .await;
+        self.server.definitions.invalidate(self.tenant);
+        committed?;
+        Ok(written)
+    }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::find::{find_by_id, uuid};
 use super::proxy::{Proxy, SealedPart};
-use super::{Error, NewProxy, application, commit, destination, row, store};
+use super::{Change, Error, NewProxy, application, destination, row, store};
 use crate::server::ProxyServer;
 use crate::transforms;
 
@@ -147,5 +147,10 @@ pub(super) async fn write(
         entry.with_event(proxy.event(EventKind::ProxyUpdated))
     };
     let tenant = caller.tenant;
-    commit(server, tenant, transaction, written, entry, template).await
+    let change = Change {
+        server,
+        tenant,
+        transaction,
+    };
+    change.commit(written, entry, template).await
 }

@@ -247,6 +247,7 @@ mod tests {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one table of cases")]
     #[test]
     fn response_transforms_are_validated() {
         let mask = json!({"type": "mask", "matcher": "regex", "expression": "([0-9]{12})", "replacement": "*"});

@@ -66,6 +66,7 @@ impl Reply {
 }
 
 impl TestDestination {
+    #[expect(clippy::disallowed_methods, reason = "the server ends with the test")]
     pub(super) async fn start() -> Self {
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed([HOST.to_owned()]).unwrap();
@@ -128,6 +129,10 @@ impl Drop for TestDestination {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the connection ends with the test"
+)]
 async fn serve(listener: TcpListener, tls: TlsAcceptor, state: Arc<Mutex<State>>) {
     while let Ok((stream, _)) = listener.accept().await {
         let (tls, state) = (tls.clone(), state.clone());

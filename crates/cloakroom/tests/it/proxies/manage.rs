@@ -49,6 +49,7 @@ async fn a_new_proxy_is_returned_with_its_key_and_read_alike() {
 }
 
 /// Covers 29.2, 29.4.
+#[expect(clippy::too_many_lines, reason = "the life of one proxy")]
 #[tokio::test]
 async fn invalid_proxies_are_rejected_with_every_attribute() {
     let fixture = Fixture::start().await;

@@ -83,6 +83,10 @@ async fn an_event_has_the_time_of_an_idempotent_request() {
     );
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "compares with the clock of the receiver"
+)]
 #[tokio::test]
 async fn a_failed_delivery_is_retried_with_a_new_time_and_the_same_id() {
     let mut fixture = Fixture::start().await;
@@ -149,6 +153,10 @@ async fn a_slow_endpoint_is_given_ten_seconds() {
     assert!(started.elapsed() < Duration::from_secs(15));
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "compares with the clock of the receiver"
+)]
 #[tokio::test]
 async fn attempts_end_after_72_hours() {
     let mut fixture = Fixture::start().await;
@@ -189,6 +197,7 @@ async fn attempts_end_after_72_hours() {
     assert_eq!(fixture.skip_delays().await, 0);
 }
 
+#[expect(clippy::too_many_lines, reason = "one sequence of attempts")]
 #[tokio::test]
 async fn events_are_replayed_by_id_and_by_time() {
     let mut fixture = Fixture::start().await;

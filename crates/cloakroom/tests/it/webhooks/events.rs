@@ -159,6 +159,7 @@ async fn expired_tokens_and_intents_are_events() {
     assert!(!json!(stored).to_string().contains(CARD));
 }
 
+#[expect(clippy::too_many_lines, reason = "one table of events")]
 #[tokio::test]
 async fn changes_of_applications_sessions_members_and_the_tenant_are_events() {
     let fixture = Fixture::start().await;
@@ -271,6 +272,10 @@ async fn changes_of_applications_sessions_members_and_the_tenant_are_events() {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "compares with the clock of the receiver"
+)]
 #[tokio::test]
 async fn changes_by_the_vault_and_of_the_security_contact_are_events() {
     let fixture = Fixture::start().await;

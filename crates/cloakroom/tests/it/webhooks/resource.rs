@@ -7,6 +7,7 @@ use super::Fixture;
 use crate::support::grants;
 use cloakroom::access::{ApplicationKind, Permission};
 
+#[expect(clippy::too_many_lines, reason = "the life of one webhook")]
 #[tokio::test]
 async fn webhooks_are_created_read_replaced_and_deleted() {
     let fixture = Fixture::start().await;
