@@ -2,7 +2,7 @@
 //!
 //! Their source is in `web/elements`. The built files are compiled in, so the served bytes are those of the binary.
 //!
-//! Reading order: [`api`] has the routes, `page` the frames and their policy, `asset` the scripts.
+//! Reading order: `api` has the routes, `page` the frames and their policy, `asset` the scripts.
 
 mod api;
 mod asset;

@@ -203,8 +203,9 @@ async fn single_tokens(database: &Database) -> Result<Vec<Case>> {
             "one token",
             // The deleted token is counted before its audit log entry is inserted.
             Limits::new(1, 8),
-            // Without audit log entries: they are in a table of their own, partitioned by day. Without a response.
-            format!("{TENANT}, '{id}', {container}, '{path}', '{{}}', '{{}}'"),
+            // Without audit log entries: they are in a table of their own, partitioned by day. Without a response
+            // and an event.
+            format!("{TENANT}, '{id}', {container}, '{path}', '{{}}', '{{}}', '{{}}'"),
         ),
     ])
 }

@@ -1,6 +1,6 @@
 //! Invoking a proxy: `ANY /proxy` and everything below it.
 //!
-//! [`pipeline`] has the steps in their order: `target` selects the proxy and checks the caller, `body` receives the body,
+//! `pipeline` has the steps in their order: `target` selects the proxy and checks the caller, `body` receives the body,
 //! `replace` loads the values of expressions (`template`, `values`), `pipeline` records their use in the audit log,
 //! `replace` evaluates the expressions, `pipeline` sends the request, and `response` returns what the destination responded.
 

@@ -78,6 +78,8 @@ struct New {
     records: Vec<String>,
     intents: Vec<Uuid>,
     kept: Vec<String>,
+    /// Empty: the tenant has no webhook.
+    events: Vec<String>,
 }
 
 impl New {
@@ -100,10 +102,11 @@ impl New {
             records: vec![record(id, seed)],
             intents: Vec::new(),
             kept: Vec::new(),
+            events: Vec::new(),
         }
     }
 
-    fn params(&self) -> [&(dyn ToSql + Sync); 25] {
+    fn params(&self) -> [&(dyn ToSql + Sync); 26] {
         const NO_TEXT: &Option<String> = &None;
         const NO_BYTES: &Option<Vec<u8>> = &None;
         const NO_TIME: &Option<SystemTime> = &None;
@@ -135,6 +138,7 @@ impl New {
             &self.intents,
             &self.records,
             &self.kept,
+            &self.events,
         ]
     }
 }
