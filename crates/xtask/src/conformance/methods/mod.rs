@@ -17,7 +17,7 @@ const INTRODUCTION: &str = "\
 Every method that the official clients have, found by reflection, the request that it makes, and how this
 vault answers. `cargo xtask conformance` tries each of them, writes this page to `target/conformance`, and
 fails when this copy differs. What is unsupported stands in `conformance/unsupported.json` and is answered
-with 404 or 410 and a problem body.
+with 404, 410 or 501 and a problem body.
 ";
 
 /// Methods that this vault does not support, and the reasons. The suites read the same file.
@@ -163,7 +163,7 @@ fn evaluate(responses: &Responses, reason: Option<&str>) -> (String, Outcome) {
         (None, Some((status, request))) => (request.clone(), Outcome::Answered(*status)),
         (None, None) => (request, Outcome::Failed("never succeeded")),
         (Some(_), Some(_)) => (request, Outcome::Failed("is unsupported, and succeeded")),
-        (Some(reason), None) => match usual(|status| matches!(status, 404 | 410)) {
+        (Some(reason), None) => match usual(|status| matches!(status, 404 | 410 | 501)) {
             Some((_, request)) => (request.clone(), Outcome::Unsupported(reason.to_owned())),
             None => (request, Outcome::Failed("rejected, but not as unsupported")),
         },
