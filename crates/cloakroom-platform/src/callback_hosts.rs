@@ -8,10 +8,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::card_numbers::contains_card_number;
+use crate::egress_hosts::is_dns_name;
 
 const HOSTS_MAX: usize = 50;
-const HOST_LENGTH_MAX: usize = 253;
-const LABEL_LENGTH_MAX: usize = 63;
 const URL_LENGTH_MAX: usize = 2_048;
 const NOT_LISTED: &str =
     "must be an https URL whose host is in the tenant setting threeds_callback_hosts";
@@ -88,7 +87,8 @@ impl FromStr for CallbackHosts {
         let mut hosts: Vec<String> = hosts.collect();
         hosts.sort_unstable();
         hosts.dedup();
-        match hosts.len() <= HOSTS_MAX && hosts.iter().all(|host| is_dns_name(host)) {
+        let is_valid = |host: &String| is_dns_name(host) && !contains_card_number(host);
+        match hosts.len() <= HOSTS_MAX && hosts.iter().all(is_valid) {
             true => Ok(Self(hosts)),
             false => Err(Self::RULE),
         }
@@ -101,24 +101,6 @@ fn is_loopback(host: &str) -> bool {
         .and_then(|host| host.strip_suffix(']'));
     let address: Option<IpAddr> = bare.unwrap_or(host).parse().ok();
     host.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback())
-}
-
-/// Whether `host` is a DNS name of at least two labels. IP addresses, ports and wildcards are not.
-fn is_dns_name(host: &str) -> bool {
-    let is_label = |label: &str| {
-        (1..=LABEL_LENGTH_MAX).contains(&label.len())
-            && label
-                .bytes()
-                .all(|byte| byte == b'-' || byte.is_ascii_alphanumeric())
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
-    let top = host.rsplit_once('.').map(|(_, top)| top);
-    host.len() <= HOST_LENGTH_MAX
-        && host.split('.').all(is_label)
-        && top.is_some_and(|top| !is_number(top))
-        && !contains_card_number(host)
 }
 
 impl Serialize for CallbackHosts {
