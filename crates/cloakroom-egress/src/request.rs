@@ -70,7 +70,7 @@ where
     (Request::from_parts(head, body), progress)
 }
 
-/// Sets `Content-Length` to the size of the body. If the body does not know its size, a valid header is kept, which the
+/// Sets `Content-Length` to the size of the body. If the body does not know its size, a valid header remains, which the
 /// connection enforces; without one, the body is sent in chunks.
 fn set_framing(headers: &mut HeaderMap, method: &Method, body: &impl Body) {
     for name in FRAMING {

@@ -162,7 +162,7 @@ where
 }
 
 /// Admits the part of a request that works on this node, for requests that then wait for another server without a
-/// permit. `is_batched` tells whether its statements are shared with concurrent requests.
+/// permit. `is_batched` says whether its statements are shared with concurrent requests.
 pub async fn admit_work(
     limits: &RateLimits,
     tenant: TenantId,

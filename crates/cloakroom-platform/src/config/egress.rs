@@ -42,7 +42,7 @@ section! {
         pub max_in_flight: usize = 16_384,
         /// Requests in flight at a time to one destination. One tenant may have three quarters of either number.
         pub max_in_flight_per_destination: usize = 512,
-        /// Idle connections that are kept open for one tenant and destination.
+        /// Idle connections that stay open for one tenant and destination.
         pub max_idle_per_destination: usize = 64,
     }
 }

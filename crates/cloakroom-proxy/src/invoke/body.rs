@@ -156,7 +156,7 @@ impl StreamedBody {
         Ok(())
     }
 
-    /// Tells, after the request failed, whether its body was the reason.
+    /// Shows, after the request failed, whether its body was the reason.
     pub(super) fn fault(&self) -> FaultReport {
         FaultReport {
             fault: Arc::clone(&self.fault),

@@ -1,4 +1,4 @@
-//! Pairs of names and values in queries and form bodies. Pairs without an expression are kept verbatim.
+//! Pairs of names and values in queries and form bodies. Pairs without an expression remain verbatim.
 
 use std::borrow::Cow;
 

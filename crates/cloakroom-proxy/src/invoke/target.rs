@@ -21,7 +21,7 @@ pub(super) struct Target {
     /// `None` for an ephemeral proxy.
     pub(super) definition: Option<Arc<ProxyDefinition>>,
     /// The caller whose tokens the request may contain. `None` if expressions are sent as they are: by a proxy that is
-    /// open to everyone, they would reveal tokens and configuration to whoever controls the request.
+    /// open to everyone, they would reveal tokens and configuration to anyone who controls the request.
     pub(super) replaces_for: Option<Arc<Caller>>,
 }
 

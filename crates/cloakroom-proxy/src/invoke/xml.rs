@@ -29,7 +29,7 @@ pub(super) fn escape_cdata(value: &str) -> Option<String> {
         return None;
     }
     // An expression may follow `]]`, or precede `]>`, so every bracket and `>` would have to be checked in its place.
-    // Instead, the value gets a section of its own, and its brackets are kept apart.
+    // Instead, the value gets a section of its own, which separates its brackets.
     let value = value.replace("]]>", "]]]]><![CDATA[>");
     Some(format!("]]><![CDATA[{value}]]><![CDATA["))
 }
