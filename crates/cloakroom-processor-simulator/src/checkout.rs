@@ -67,6 +67,12 @@ fn parse(body: &Value) -> Option<Charge> {
     if text(body, "/source/type")? != "card" {
         return None;
     }
+    if body
+        .get("3ds")
+        .is_some_and(|proof| !is_authentication(proof))
+    {
+        return None;
+    }
     let number = |pointer: &str| body.pointer(pointer)?.as_u64();
     Some(Charge {
         processor: "checkout",
@@ -77,4 +83,10 @@ fn parse(body: &Value) -> Option<Charge> {
         amount: number("/amount")?,
         currency: text(body, "/currency")?.to_lowercase(),
     })
+}
+
+/// The result of an authentication by another 3DS Server.
+fn is_authentication(proof: &Value) -> bool {
+    let texts = ["/eci", "/cryptogram", "/xid", "/version"];
+    proof["enabled"] == true && texts.iter().all(|pointer| text(proof, pointer).is_some())
 }

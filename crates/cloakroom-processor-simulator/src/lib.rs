@@ -25,6 +25,7 @@ mod charge;
 pub mod checkout;
 mod listener;
 pub mod stripe;
+mod tls;
 
 use std::io;
 use std::net::SocketAddr;
@@ -37,6 +38,7 @@ use tower::util::ServiceExt as _;
 
 pub use self::charge::{Charge, Charges, DECLINED_NUMBER, Outcome};
 use self::listener::Listener;
+pub use self::tls::TestTls;
 
 /// Hosts of all processors, the names of the simulator's certificate.
 pub const HOSTS: [&str; 4] = [stripe::HOST, adyen::HOST, checkout::HOST, braintree::HOST];
@@ -54,6 +56,8 @@ pub enum Error {
     Tls(#[from] tokio_rustls::rustls::Error),
     #[error("the private key could not be read")]
     PrivateKey,
+    #[error("the TLS library has no SHA-256")]
+    NoDigest,
     #[error("{path:?} could not be written: {reason}")]
     File { path: PathBuf, reason: io::Error },
 }
@@ -74,12 +78,12 @@ impl Simulator {
         let charges = Charges::default();
         let listener = Listener::bind().await?;
         let address = listener.address;
-        let (tls, ca_certificate) = listener::tls(&HOSTS)?;
+        let tls = TestTls::create(&HOSTS)?;
         let app = router(&charges);
-        let task = tokio::spawn(listener.run(app, tls));
+        let task = tokio::spawn(listener.run(app, tls.acceptor));
         Ok(Self {
             address,
-            ca_certificate,
+            ca_certificate: tls.ca_certificate,
             charges,
             task,
         })

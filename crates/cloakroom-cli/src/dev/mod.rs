@@ -2,6 +2,7 @@
 
 mod ready;
 mod scratch;
+mod shop;
 mod tenant;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use cloakroom::access::{ApplicationKind, TenantKind, TenantSettings};
+use cloakroom::access::TenantKind;
 use cloakroom::admin::Readiness;
 use cloakroom::config::{Config, Format, Level, Secret};
 use cloakroom::telemetry::Telemetry;
@@ -24,7 +25,8 @@ use tokio::time::{sleep, timeout};
 
 use self::ready::{Keys, Ready, Threeds, announce};
 use self::scratch::Scratch;
-use self::tenant::{add_members, create_key};
+use self::shop::{Shop, ShopArguments};
+use self::tenant::add_members;
 use crate::node::{Listeners, stop_signal};
 use crate::simulator_process::SimulatorProcess;
 
@@ -57,6 +59,8 @@ pub(crate) struct DevArguments {
     /// URL that clients use, if a load balancer is in front [default: the first node's address]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
+    #[command(flatten)]
+    shop: ShopArguments,
     /// Print one JSON line when ready, for scripts
     #[arg(long)]
     json: bool,
@@ -65,22 +69,23 @@ pub(crate) struct DevArguments {
 pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
     let stop = stop_signal()?;
     let listen = loopback(arguments.listen)?;
+    let shop_server = arguments.shop.find_server()?;
+    let shop = arguments.shop.start().await?;
     let folder = tempfile::tempdir().context("cannot create a temporary directory")?;
     let scratch = Scratch::start(&arguments).await?;
     let mut config = configuration(folder.path(), listen, &arguments, &scratch)?;
-    // A test suite sends more requests per second than a test tenant may send in ten.
-    config.limits.enabled = arguments.limits;
-    if !arguments.limits {
-        config.threeds.refusal_limit = 1_000;
-    }
-    config.tenants.immediate_deletion = arguments.immediate_deletion;
     let simulator = SimulatorProcess::start(folder.path()).await?;
     simulator.configure(folder.path(), &mut config)?;
+    if let Some(shop) = &shop {
+        shop.configure(folder.path(), &mut config)?;
+    }
     let telemetry = telemetry::start(&config)?;
     let listeners = Listeners::bind(&config).await?;
-    let own_url = format!("http://{}", listeners.api_address());
+    let api = listeners.api_address();
+    let own_url = format!("http://{api}");
     let base_url = arguments.base_url.unwrap_or_else(|| own_url.clone());
-    config.http.base_url = Some(base_url.parse().map_err(anyhow::Error::msg)?);
+    let browser_url = shop.as_ref().map_or(base_url.clone(), Shop::vault_url);
+    config.http.base_url = Some(browser_url.parse().map_err(anyhow::Error::msg)?);
     if let Some(address) = listeners.results_address() {
         let url = format!("https://{address}");
         config.threeds.results_url = Some(url.parse().map_err(anyhow::Error::msg)?);
@@ -88,16 +93,24 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
 
     create_schema(&config).await?;
     let vault = Node::open_or_initialize(config.clone()).await?;
-    let tenant = tenants::create(
-        &vault,
-        NewTenant {
-            name: arguments.tenant_name,
-            kind: TenantKind::Test,
-            settings: TenantSettings::default(),
-        },
-    )
-    .await?;
+    let settings = shop.as_ref().map(Shop::tenant_settings).transpose()?;
+    let new = NewTenant {
+        name: arguments.tenant_name,
+        kind: TenantKind::Test,
+        settings: settings.unwrap_or_default(),
+    };
+    let tenant = tenants::create(&vault, new).await?;
     add_members(&vault, &tenant).await?;
+    let keys = Keys::create(&vault, &tenant).await?;
+    let shop = match shop {
+        Some(shop) => Some(shop.open(&vault, &tenant, &keys.management, api).await?),
+        None => None,
+    };
+    let shop_ready = shop.as_ref().map(|shop| &shop.ready);
+    let _shop_process = match (&shop_server, shop_ready) {
+        (Some(server), Some(ready)) => Some(server.start(ready)?),
+        _ => None,
+    };
     let others = more_nodes(config, arguments.nodes - 1).await?;
     let node_urls = others
         .iter()
@@ -107,17 +120,15 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
         admin_url: format!("http://{}", listeners.admin_address()),
         node_urls: std::iter::once(own_url).chain(node_urls).collect(),
         tenant_id: tenant.id.uuid,
-        keys: Keys {
-            private: create_key(&vault, &tenant, ApplicationKind::Private).await?,
-            public: create_key(&vault, &tenant, ApplicationKind::Public).await?,
-            management: create_key(&vault, &tenant, ApplicationKind::Management).await?,
-        },
+        keys,
         threeds: Threeds {
             acs_url: simulator.ready.acs_url.clone(),
         },
+        shop: shop_ready,
     };
     let nodes = std::iter::once((listeners, vault)).chain(others);
-    let announce = || announce(&ready, arguments.limits, arguments.json);
+    let profile = folder.path().join("browser");
+    let announce = || announce(&ready, &profile, arguments.limits, arguments.json);
     run_all(nodes, &telemetry, announce, stop).await?;
     scratch.stop().await
 }
@@ -133,11 +144,11 @@ async fn more_nodes(mut config: Config, count: u8) -> anyhow::Result<Vec<(Listen
     Ok(nodes)
 }
 
-/// Runs all nodes until `stop`, and announces them when all are ready.
-async fn run_all(
+/// Runs all nodes until `stop`, and announces them when all are ready. What `announce` returns lives until then.
+async fn run_all<T>(
     nodes: impl Iterator<Item = (Listeners, Node)>,
     telemetry: &Telemetry,
-    announce: impl FnOnce() -> anyhow::Result<()>,
+    announce: impl FnOnce() -> anyhow::Result<T>,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let (stopping, is_stopping) = watch::channel(());
@@ -156,11 +167,11 @@ async fn run_all(
     let result = tokio::select! {
         () = &mut stop => Ok(()),
         ready = until_ready(&readiness) => match ready.and_then(|()| announce()) {
-            Ok(()) => {
+            Ok(_announced) => {
                 stop.await;
                 Ok(())
             }
-            error => error,
+            Err(error) => Err(error),
         },
     };
     drop(stopping);
@@ -227,6 +238,12 @@ fn configuration(
     config.root_key.file = Some(root_key);
     config.log.level = Level::Warn;
     config.log.format = Format::Text;
+    // A test suite sends more requests per second than a test tenant may send in ten.
+    config.limits.enabled = arguments.limits;
+    if !arguments.limits {
+        config.threeds.refusal_limit = 1_000;
+    }
+    config.tenants.immediate_deletion = arguments.immediate_deletion;
     Ok(config)
 }
 

@@ -1,12 +1,19 @@
 //! What is printed when the vault is ready.
 
-use cloakroom::ids;
+use std::path::Path;
+
+use cloakroom::access::{ApplicationKind, Tenant};
+use cloakroom::{Vault, ids};
 use serde::Serialize;
+use tokio::process::Child;
 use uuid::Uuid;
+
+use super::shop::{ShopReady, browser};
+use super::tenant::create_key;
 
 /// The JSON output when the vault is ready.
 #[derive(Serialize)]
-pub(super) struct Ready {
+pub(super) struct Ready<'a> {
     pub(super) base_url: String,
     pub(super) admin_url: String,
     /// The URL of each node.
@@ -14,6 +21,8 @@ pub(super) struct Ready {
     pub(super) tenant_id: Uuid,
     pub(super) keys: Keys,
     pub(super) threeds: Threeds,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) shop: Option<&'a ShopReady>,
 }
 
 /// The simulated issuer.
@@ -29,11 +38,35 @@ pub(super) struct Keys {
     pub(super) management: String,
 }
 
-pub(super) fn announce(ready: &Ready, limits: bool, json: bool) -> anyhow::Result<()> {
+impl Keys {
+    pub(super) async fn create(vault: &Vault, tenant: &Tenant) -> anyhow::Result<Self> {
+        Ok(Self {
+            private: create_key(vault, tenant, ApplicationKind::Private).await?,
+            public: create_key(vault, tenant, ApplicationKind::Public).await?,
+            management: create_key(vault, tenant, ApplicationKind::Management).await?,
+        })
+    }
+}
+
+/// Prints the result, and opens the demo shop in a browser, which is returned.
+pub(super) fn announce(
+    ready: &Ready<'_>,
+    profile: &Path,
+    limits: bool,
+    json: bool,
+) -> anyhow::Result<Option<Child>> {
     if json {
         print_line!("{}", serde_json::to_string(ready)?);
-        return Ok(());
+        return Ok(None);
     }
+    announce_vault(ready, limits);
+    Ok(ready.shop.and_then(|shop| {
+        announce_shop(shop, profile);
+        browser::open(shop, profile)
+    }))
+}
+
+fn announce_vault(ready: &Ready<'_>, limits: bool) {
     let Ready {
         base_url,
         admin_url,
@@ -41,6 +74,7 @@ pub(super) fn announce(ready: &Ready, limits: bool, json: bool) -> anyhow::Resul
         tenant_id,
         keys,
         threeds,
+        ..
     } = ready;
     let id = ids::new_uuid();
     let limits = match limits {
@@ -76,5 +110,29 @@ curl -s {base_url}/tokens/{id} -H 'BT-API-KEY: {private}'
         public = keys.public,
         management = keys.management,
     );
-    Ok(())
+}
+
+fn announce_shop(shop: &ShopReady, profile: &Path) {
+    let environment = shop.environment.iter();
+    let environment: Vec<String> = environment
+        .map(|(name, value)| format!("  {name}={value}"))
+        .collect();
+    print_line!(
+        "\
+The demo shop is at {url}, in a browser that finds it on this machine:
+
+  {command}
+
+  5204 2477 5000 1471   paid                        4000 0200 0000 0000   paid after a challenge; the code is 1234
+  4000 0000 0000 0002   declined by the processor   4264 2815 1111 2228   not authenticated by the issuer
+  Use any expiration date in the future and any security code.
+
+Environment of the shop's server:
+
+{environment}
+",
+        url = shop.url,
+        command = browser::command_line(shop, profile),
+        environment = environment.join("\n"),
+    );
 }

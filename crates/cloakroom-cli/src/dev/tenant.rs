@@ -39,8 +39,20 @@ pub(super) async fn create_key(
             Vec::new()
         },
     };
+    let name = format!("Development ({kind})");
+    create_application(vault, tenant, name, kind, grants).await
+}
+
+/// Creates an application and returns its key.
+pub(super) async fn create_application(
+    vault: &Vault,
+    tenant: &Tenant,
+    name: String,
+    kind: ApplicationKind,
+    grants: Grants,
+) -> anyhow::Result<String> {
     let new = NewApplication {
-        name: Some(format!("Development ({kind})")),
+        name: Some(name),
         kind: Some(kind.name().to_owned()),
         grants: grants.into(),
         create_key: true,

@@ -22,6 +22,7 @@ mod idempotency;
 mod limits;
 mod memory;
 mod serve;
+mod shop;
 mod support;
 mod tenants;
 mod threeds_simulator;

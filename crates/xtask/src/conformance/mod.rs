@@ -51,6 +51,22 @@ struct Run {
     took: Duration,
 }
 
+/// Vaults beside the one under test.
+struct MoreVaults {
+    /// For the deletion of its tenant.
+    spare: Vault,
+    limited: Vault,
+}
+
+impl MoreVaults {
+    fn start(program: &Path, nodes: u8) -> Result<Self> {
+        Ok(Self {
+            spare: Vault::start_spare(program)?,
+            limited: Vault::start_limited(program, nodes)?,
+        })
+    }
+}
+
 pub(crate) fn run(arguments: Arguments) -> Result<()> {
     let effort = Effort {
         seed: arguments.seed,
@@ -101,10 +117,14 @@ fn run_suite(sdk: Sdk, effort: Effort, program: &Path, nodes: u8, folder: &Path)
     let methods = methods_file(sdk, folder);
     fs::write(&methods, "").with_context(|| methods.display().to_string())?;
     let started_at = Instant::now();
-    let vault = Vault::start(program, nodes)?;
-    // For the deletion of a tenant.
-    let spare = Vault::start_spare(program)?;
-    let limited = Vault::start_limited(program, nodes)?;
+    let vault = match sdk {
+        Sdk::Shop => Vault::start_with_shop(program, nodes, &sdk::demo_shop())?,
+        _ => Vault::start(program, nodes)?,
+    };
+    let more = match sdk.needs_more_vaults() {
+        true => Some(MoreVaults::start(program, nodes)?),
+        false => None,
+    };
     report_progress(&format!(
         "running the suite of {} against {} ({nodes} nodes)",
         sdk.package(),
@@ -113,14 +133,18 @@ fn run_suite(sdk: Sdk, effort: Effort, program: &Path, nodes: u8, folder: &Path)
     let mut suite = sdk.suite(folder, effort);
     suite
         .envs(vault.variables())
-        .envs(spare.spare_variables())
-        .envs(limited.limited_variables())
         .env("CONFORMANCE_REPORT", &file)
         .env("CONFORMANCE_METHODS", &methods);
+    if let Some(MoreVaults { spare, limited }) = &more {
+        suite.envs(spare.spare_variables());
+        suite.envs(limited.limited_variables());
+    }
     let status = process::run(suite)?;
     vault.stop()?;
-    spare.stop()?;
-    limited.stop()?;
+    if let Some(MoreVaults { spare, limited }) = more {
+        spare.stop()?;
+        limited.stop()?;
+    }
 
     let report = Report::read(&file)?;
     let is_explained = status.code() == Some(TESTS_FAILED) && report.failed() > 0;

@@ -11,12 +11,13 @@ use cloakroom_devtools::{packages, process, workspace};
 
 use super::report_progress;
 
-/// The official SDKs, the browser SDKs in Chromium, and Schemathesis, which tests the OpenAPI description.
+/// The official SDKs, the browser SDKs in Chromium, the demo shop, and Schemathesis, which tests the OpenAPI description.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(super) enum Sdk {
     Node,
     Browser,
     Elements,
+    Shop,
     Python,
     PythonLegacy,
     Schemathesis,
@@ -38,6 +39,7 @@ impl Sdk {
             Self::Node => "@basis-theory/node-sdk",
             Self::Browser => "@basis-theory/web-threeds",
             Self::Elements => "@basis-theory/web-elements",
+            Self::Shop => "playwright-core",
             Self::Python => "BasisTheoryClient",
             Self::PythonLegacy => "basistheory",
             Self::Schemathesis => "schemathesis",
@@ -46,6 +48,11 @@ impl Sdk {
 
     /// Whether the suite reports every method of its client. Those of current official clients do.
     pub(super) fn reports_methods(self) -> bool {
+        matches!(self, Self::Node | Self::Python)
+    }
+
+    /// Whether the suite also needs a vault whose tenant it deletes, and one with rate limits.
+    pub(super) fn needs_more_vaults(self) -> bool {
         matches!(self, Self::Node | Self::Python)
     }
 
@@ -60,6 +67,10 @@ impl Sdk {
         report_progress(&format!("installing {}", self.package()));
         match self {
             Self::Node | Self::Browser | Self::Elements => self.install_modules()?,
+            Self::Shop => {
+                self.install_modules()?;
+                install_shop()?;
+            }
             Self::Python | Self::PythonLegacy | Self::Schemathesis => {
                 self.install_environment(folder)?;
             }
@@ -71,7 +82,7 @@ impl Sdk {
     pub(super) fn suite(self, folder: &Path, effort: Effort) -> Command {
         let mut command = match self {
             Self::Node => Command::new("node"),
-            Self::Browser | Self::Elements => {
+            Self::Browser | Self::Elements | Self::Shop => {
                 let mut node = Command::new("node");
                 // For inspection by a developer.
                 node.env("CONFORMANCE_SCREENSHOTS", folder.join(self.to_string()));
@@ -85,7 +96,7 @@ impl Sdk {
             }
         };
         match self {
-            Self::Node | Self::Browser | Self::Elements => {
+            Self::Node | Self::Browser | Self::Elements | Self::Shop => {
                 command.args(["--test", "--test-reporter=spec"])
             }
             Self::Python | Self::PythonLegacy => command.args(["-m", "pytest", "--quiet"]),
@@ -105,7 +116,7 @@ impl Sdk {
 
     fn lock_file(self) -> PathBuf {
         self.sources().join(match self {
-            Self::Node | Self::Browser | Self::Elements => "package-lock.json",
+            Self::Node | Self::Browser | Self::Elements | Self::Shop => "package-lock.json",
             Self::Python | Self::PythonLegacy | Self::Schemathesis => "requirements.txt",
         })
     }
@@ -113,7 +124,9 @@ impl Sdk {
     /// Node finds packages only beside the sources that use them. Git ignores them.
     fn installed(self, folder: &Path) -> PathBuf {
         match self {
-            Self::Node | Self::Browser | Self::Elements => self.sources().join("node_modules"),
+            Self::Node | Self::Browser | Self::Elements | Self::Shop => {
+                self.sources().join("node_modules")
+            }
             Self::Python | Self::PythonLegacy | Self::Schemathesis => folder.join(self.to_string()),
         }
     }
@@ -126,34 +139,25 @@ impl Sdk {
                 let modules = element_sources().join("node_modules");
                 Self::Browser.runs(folder) && modules.exists()
             }
+            Self::Shop => {
+                let shop = demo_shop();
+                let packages = [shop.join("node_modules"), shop.join(".venv")];
+                Self::Browser.runs(folder) && packages.iter().all(|packages| packages.exists())
+            }
             Self::Python | Self::PythonLegacy | Self::Schemathesis => self.python(folder).exists(),
         }
     }
 
     /// Each suite has an environment of its own: they need different versions of the same packages.
     fn install_environment(self, folder: &Path) -> Result<()> {
-        if !has_venv() {
-            packages::install(&["python3", "python3-venv"])?;
-        }
-        let mut environment = Command::new("python3");
-        environment
-            .args(["-m", "venv", "--clear"])
-            .arg(self.installed(folder));
-        process::run_successfully(environment)?;
-
-        let mut pip = Command::new(self.python(folder));
-        pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
-            .args(["--quiet", "--require-hashes", "--only-binary", ":all:"])
-            .arg("--requirement")
-            .arg(self.lock_file());
-        process::run_successfully(pip)
+        install_environment(&self.installed(folder), &self.lock_file())
     }
 
     fn install_modules(self) -> Result<()> {
         if !workspace::has_program("node") || !workspace::has_program("npm") {
             packages::install(&["nodejs", "npm"])?;
         }
-        let needs_browser = matches!(self, Self::Browser | Self::Elements);
+        let needs_browser = matches!(self, Self::Browser | Self::Elements | Self::Shop);
         if needs_browser && !workspace::has_program(CHROMIUM) {
             packages::install(&[CHROMIUM])?;
         }
@@ -193,10 +197,42 @@ impl fmt::Display for Sdk {
     }
 }
 
+/// Installs the packages of the page and of both servers, as a developer does.
+fn install_shop() -> Result<()> {
+    let shop = demo_shop();
+    install_lock_file(&shop)?;
+    install_environment(
+        &shop.join(".venv"),
+        &shop.join("server/python/requirements.txt"),
+    )
+}
+
+/// Creates a virtual environment with the packages of `requirements`.
+fn install_environment(environment: &Path, requirements: &Path) -> Result<()> {
+    if !has_venv() {
+        packages::install(&["python3", "python3-venv"])?;
+    }
+    let mut python = Command::new("python3");
+    python.args(["-m", "venv", "--clear"]).arg(environment);
+    process::run_successfully(python)?;
+
+    let mut pip = Command::new(environment.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
+        .args(["--quiet", "--require-hashes", "--only-binary", ":all:"])
+        .arg("--requirement")
+        .arg(requirements);
+    process::run_successfully(pip)
+}
+
 fn install_lock_file(folder: &Path) -> Result<()> {
     let mut npm = Command::new("npm");
     npm.arg("ci").current_dir(folder);
     process::run_successfully(npm)
+}
+
+/// The demo shop.
+pub(super) fn demo_shop() -> PathBuf {
+    workspace::root().join("examples/shop")
 }
 
 /// The sources of web elements.

@@ -42,6 +42,9 @@ struct Ready {
     node_urls: Vec<String>,
     tenant_id: String,
     keys: Keys,
+    /// Only with the demo shop.
+    #[serde(default)]
+    shop: serde_json::Value,
 }
 
 #[derive(Deserialize)]
@@ -64,6 +67,12 @@ impl Vault {
     /// A vault whose tenant a suite can delete with one key, as in the hosted service.
     pub(super) fn start_spare(program: &Path) -> Result<Self> {
         Self::start_with(program, 1, &["--immediate-deletion"])
+    }
+
+    /// A vault with everything that the demo shop needs but its server, which the suite starts.
+    pub(super) fn start_with_shop(program: &Path, nodes: u8, shop: &Path) -> Result<Self> {
+        let shop = shop.to_string_lossy();
+        Self::start_with(program, nodes, &["--shop", &shop, "--shop-server", "none"])
     }
 
     fn start_with(program: &Path, nodes: u8, more: &[&str]) -> Result<Self> {
@@ -112,19 +121,21 @@ impl Vault {
     }
 
     /// The environment of a suite, with the variable names of the official suites.
-    pub(super) fn variables(&self) -> [(&'static str, &str); 5] {
+    pub(super) fn variables(&self) -> [(&'static str, String); 6] {
         let Ready {
             base_url,
             tenant_id,
             keys,
+            shop,
             ..
         } = &self.ready;
         [
-            ("BT_API_URL", base_url),
-            ("BT_TENANT_ID", tenant_id),
-            ("BT_PVT_API_KEY", &keys.private),
-            ("BT_PUB_API_KEY", &keys.public),
-            ("BT_MGT_API_KEY", &keys.management),
+            ("BT_API_URL", base_url.clone()),
+            ("BT_TENANT_ID", tenant_id.clone()),
+            ("BT_PVT_API_KEY", keys.private.clone()),
+            ("BT_PUB_API_KEY", keys.public.clone()),
+            ("BT_MGT_API_KEY", keys.management.clone()),
+            ("SHOP", shop.to_string()),
         ]
     }
 

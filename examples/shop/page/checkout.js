@@ -1,0 +1,255 @@
+// The checkout: collects the card with web elements, authenticates it with 3-D Secure, and shows the order.
+//
+// The page never has the card number. It sends ids to the shop's server: that of the token intent, which holds the card
+// in the vault, and that of the 3DS session.
+
+const byId = (id) => document.getElementById(id);
+const form = byId("checkout");
+
+const MESSAGES = {
+  declined: "Your card was declined, and you were not charged. Try another card, or contact your bank.",
+  not_authenticated: "Your bank did not confirm this payment, and you were not charged. Try again, or use another card.",
+  no_threeds: "This card cannot be confirmed online, and you were not charged. Please use another card.",
+  failed: "The payment did not go through, and you were not charged. Please try again.",
+  too_many_attempts: "There were too many attempts. Please wait ten minutes and try again.",
+  not_human: "We could not verify that you are not a robot. Reload the page and try again.",
+  invalid: "Some details are missing or not valid. Check them and try again.",
+  unreachable: "We could not reach the shop. Check your connection and try again.",
+  unavailable: "Card payments are not available at the moment. Please reload the page in a minute.",
+};
+const RECEIPTS = {
+  paid: { title: "Thank you. Your order is paid.", text: "We sent a receipt to your email address." },
+  pending: {
+    title: "Your payment is being checked.",
+    text: "We did not get an answer in time. Please do not pay again: we will send you an email.",
+  },
+};
+const FIELD_ERRORS = {
+  number: { incomplete: "Enter the whole card number.", invalid: "This card number is not valid. Check the digits." },
+  date: { incomplete: "Enter month and year.", invalid: "This date is not valid or has passed." },
+  code: { incomplete: "Enter the security code.", invalid: "This security code is not valid." },
+};
+
+const settings = await (await fetch("/settings.json")).json();
+showItem(settings.item);
+
+let elements;
+let threeds;
+try {
+  threeds = window.BasisTheory3ds(settings.public_key, {
+    apiBaseUrl: `https://${settings.vault_host}`,
+    sdkBaseUrl: `https://${settings.vault_host}`,
+    disableTelemetry: true,
+  });
+  elements = await mountElements();
+  byId("pay").disabled = false;
+} catch {
+  showProblem("unavailable");
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  if (byId("pay").disabled || !isComplete()) {
+    return;
+  }
+  setBusy(true);
+  try {
+    showOrder(await pay());
+  } catch (error) {
+    showProblem(error.code ?? "failed");
+  }
+  setBusy(false);
+});
+
+/** Collects the card, authenticates it, and returns the order as the server has it. */
+async function pay() {
+  const { number, date, code, vault } = elements;
+  showProgress("Sending your card to the vault...");
+  const intent = await vault.tokenIntents.create({
+    type: "card",
+    data: { number, expiration_month: date.month(), expiration_year: date.year(), cvc: code },
+  });
+
+  showProgress("Contacting your bank...");
+  const session = await threeds.createSession({ tokenIntentId: intent.id }).catch(() => {
+    throw problem("no_threeds");
+  });
+  const order = await post("/orders", {
+    token_intent_id: intent.id,
+    session_id: session.id,
+    name: form.elements.name.value.trim(),
+    email: form.elements.email.value.trim(),
+    captcha: window.captcha?.(),
+  });
+  if (order.state !== "challenge") {
+    return order;
+  }
+
+  await challenge(session.id, order.challenge);
+  showProgress("Completing your payment...");
+  return post(`/orders/${order.id}/challenge`, {});
+}
+
+/** Shows the issuer's page until the cardholder is done. The server reads the result from the vault. */
+async function challenge(sessionId, { acs_challenge_url, acs_transaction_id, threeds_version }) {
+  form.hidden = true;
+  byId("challenge").hidden = false;
+  byId("challenge-title").focus();
+  try {
+    await threeds.startChallenge({
+      sessionId,
+      acsChallengeUrl: acs_challenge_url,
+      acsTransactionId: acs_transaction_id,
+      threeDSVersion: threeds_version,
+      containerId: "challenge-frame",
+      windowSize: "05",
+    });
+  } catch {
+    // A timeout, for example. The server's result decides.
+  }
+  byId("challenge-frame").replaceChildren();
+  byId("challenge").hidden = true;
+  form.hidden = false;
+}
+
+/** The three fields, in frames of the vault. */
+async function mountElements() {
+  const vault = await window.basistheory(settings.public_key, {
+    customDomain: settings.vault_host,
+    disableTelemetry: true,
+  });
+  const create = (type, targetId, options) => vault.createElement(type, { targetId, style: style(), ...options });
+  const number = create("cardNumber", "number", { "aria-label": "Card number", autoComplete: "cc-number" });
+  const date = create("cardExpirationDate", "date", { "aria-label": "Expiration date", autoComplete: "cc-exp" });
+  const code = create("cardVerificationCode", "code", { "aria-label": "Security code", autoComplete: "cc-csc" });
+
+  for (const [id, element] of Object.entries({ number, date, code })) {
+    element.on("focus", () => byId(id).classList.add("focused"));
+    element.on("blur", () => {
+      byId(id).classList.remove("focused");
+      if (!element.metadata.empty) {
+        showElementError(id, element);
+      }
+    });
+    element.on("change", () => byId(id).classList.contains("invalid") && showElementError(id, element));
+  }
+  number.on("change", ({ cardBrand }) => code.update({ cardBrand }));
+  await Promise.all([number.mount("#number"), date.mount("#date"), code.mount("#code")]);
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    [number, date, code].forEach((element) => element.update({ style: style() }));
+  });
+  return { vault, number, date, code };
+}
+
+/** Colors of the page for the text in the frames. */
+function style() {
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  return {
+    base: {
+      color: color("--text"),
+      fontFamily: "system-ui, sans-serif",
+      fontSize: "16px",
+      padding: "12px",
+      "::placeholder": { color: color("--muted") },
+    },
+    invalid: { color: color("--error") },
+  };
+}
+
+/** Whether everything is filled in. Shows what is not, and moves the focus there. */
+function isComplete() {
+  const inputs = ["name", "email"].map((id) => [showInputError(byId(id)), () => byId(id).focus()]);
+  const fields = ["number", "date", "code"].map((id) => [showElementError(id, elements[id]), () => elements[id].focus()]);
+  const first = [...inputs, ...fields].find(([isValid]) => !isValid);
+  first?.[1]();
+  return !first;
+}
+
+function showInputError(input) {
+  const isValid = input.checkValidity() && input.value.trim() !== "";
+  const text = input.type === "email" ? "Enter an email address such as ada@example.com." : "Enter the name on your card.";
+  input.setAttribute("aria-invalid", String(!isValid));
+  byId(`${input.id}-error`).textContent = isValid ? "" : text;
+  return isValid;
+}
+
+function showElementError(id, { metadata }) {
+  const { complete, valid, empty } = metadata;
+  byId(id).classList.toggle("invalid", !complete);
+  const kind = empty || valid ? "incomplete" : "invalid";
+  byId(`${id}-error`).textContent = complete ? "" : FIELD_ERRORS[id][kind];
+  return complete;
+}
+
+function showOrder(order) {
+  const receipt = RECEIPTS[order.state];
+  if (!receipt) {
+    showProblem(order.state);
+    return;
+  }
+  form.hidden = true;
+  byId("receipt").hidden = false;
+  byId("receipt").classList.add(order.state);
+  byId("receipt-title").textContent = receipt.title;
+  byId("receipt-text").textContent = receipt.text;
+  byId("receipt-order").textContent = order.id.slice(0, 8).toUpperCase();
+  byId("receipt-card").textContent = `Ending in ${order.card.last4}`;
+  byId("receipt-title").focus();
+  showSaved(order);
+}
+
+/** Asks for the order until the webhook has told the server that the vault has the card. */
+async function showSaved(order) {
+  byId("receipt-saved").textContent = order.card_saved ? "Ready for your next order" : "Saving...";
+  if (!order.card_saved) {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const response = await fetch(`/orders/${order.id}`).catch(() => undefined);
+    showSaved(response?.ok ? await response.json() : order);
+  }
+}
+
+function showItem({ name, description, amount, currency }) {
+  const price = new Intl.NumberFormat("en", { style: "currency", currency }).format(amount / 100);
+  const texts = { name, description, price };
+  document.querySelectorAll("[data-item]").forEach((place) => (place.textContent = texts[place.dataset.item]));
+}
+
+function showProblem(code) {
+  byId("problem").textContent = MESSAGES[code] ?? MESSAGES.failed;
+  byId("problem").hidden = false;
+  showProgress("");
+}
+
+function showProgress(text) {
+  byId("progress").textContent = text;
+}
+
+function setBusy(isBusy) {
+  byId("pay").disabled = isBusy;
+  form.setAttribute("aria-busy", String(isBusy));
+  if (isBusy) {
+    byId("problem").hidden = true;
+  } else {
+    showProgress("");
+  }
+}
+
+async function post(path, body) {
+  const response = await fetch(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  }).catch(() => {
+    throw problem("unreachable");
+  });
+  const answer = await response.json();
+  if (!response.ok) {
+    throw problem(answer.error);
+  }
+  return answer;
+}
+
+function problem(code) {
+  return Object.assign(new Error(code), { code });
+}

@@ -1,0 +1,96 @@
+// Orders: authenticated by the cardholder's bank, charged, and confirmed by the webhook.
+
+import { randomUUID } from "node:crypto";
+
+import * as vault from "./vault.mjs";
+
+/** What the shop sells. The price is the server's: the page only shows it. */
+export const ITEM = { name: "Wool coat", description: "Bordeaux, size M", amount: 4250, currency: "EUR" };
+
+const ID = /^[0-9a-f-]{36}$/;
+const NAME = /^.{1,45}$/;
+const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,189}$/;
+
+/** A real shop has a database. */
+const orders = new Map();
+
+export const findOrder = (id) => orders.get(id);
+
+/** What the page sees of an order. */
+export function view({ id, state, card, isCardSaved, challenge }) {
+  return { id, state, card, card_saved: isCardSaved, challenge };
+}
+
+/** Authenticates a new order, and charges it unless the bank wants a challenge. Undefined if the request is invalid. */
+export async function placeOrder({ token_intent_id: tokenIntentId, session_id: sessionId, name, email }) {
+  const isText = [tokenIntentId, sessionId, name, email].every((value) => typeof value === "string");
+  if (!isText || !ID.test(tokenIntentId) || !ID.test(sessionId) || !NAME.test(name) || !EMAIL.test(email)) {
+    return undefined;
+  }
+  const order = { id: randomUUID(), state: "authenticating", item: ITEM, tokenIntentId, sessionId, name, email, isCardSaved: false };
+  orders.set(order.id, order);
+  return advance(order, () => vault.authenticate(order));
+}
+
+/** Charges an order after its challenge. A repeated request changes nothing, so that no card is charged twice. */
+export async function completeChallenge(order) {
+  if (order.state !== "challenge") {
+    return order;
+  }
+  Object.assign(order, { state: "authenticating", challenge: undefined });
+  return advance(order, () => vault.readChallengeResult(order));
+}
+
+/** The vault has the card of this order. */
+export function markCardSaved(id) {
+  const order = orders.get(id);
+  if (order) {
+    order.isCardSaved = true;
+  }
+}
+
+async function advance(order, authenticate) {
+  try {
+    const authentication = await authenticate();
+    order.state = stateAfter(authentication, order);
+    if (order.state === "challenge") {
+      order.challenge = {
+        acs_challenge_url: authentication.acsChallengeUrl,
+        acs_transaction_id: authentication.acsTransactionId,
+        threeds_version: authentication.threedsVersion,
+      };
+    } else if (order.state === "charging") {
+      await charge(order, authentication);
+    }
+  } catch (error) {
+    console.error(`order ${order.id} failed: ${error.statusCode ?? error.message}`);
+    order.state = "failed";
+  }
+  return order;
+}
+
+function stateAfter({ tokenIntentId, authenticationStatus }, order) {
+  // The page names intent and session. Without this check, one card could be authenticated and another one charged.
+  if (tokenIntentId !== order.tokenIntentId) {
+    return "not_authenticated";
+  }
+  switch (authenticationStatus) {
+    case "challenge":
+      return "challenge";
+    case "successful":
+    case "attempted":
+      return "charging";
+    default:
+      return "not_authenticated";
+  }
+}
+
+/** Stores the card as a token and charges it. A card that cannot be charged is not kept. */
+async function charge(order, authentication) {
+  const token = await vault.saveCard(order);
+  order.card = { last4: token.card?.last4 };
+  order.state = await vault.charge(order, token.id, authentication);
+  if (["declined", "failed"].includes(order.state)) {
+    await vault.deleteCard(token.id);
+  }
+}
