@@ -1,13 +1,14 @@
 // What a cardholder does in the shop, in Debian's Chromium.
 
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { chromium } from "playwright-core";
 
 import { shop } from "./vault.mjs";
 
+const AXE = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const TIMEOUT_MS = 20_000;
 const ALLOWED = [...shop.hosts, "127.0.0.1"];
 
@@ -102,7 +103,21 @@ export async function fill(page, number, { date = "1231", code = "739" } = {}) {
   }
 }
 
+/** Replaces the number of a card that failed. */
+export async function retype(page, number) {
+  await field(page, "number").click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type(number);
+}
+
 export const pay = (page) => page.getByRole("button", { name: "Pay" }).click();
+
+/** Pays, and returns the order as the page receives it. */
+export async function payAndRead(page) {
+  const placed = page.waitForResponse((response) => response.url().endsWith("/orders"));
+  await pay(page);
+  return (await placed).json();
+}
 
 /** The issuer's page: in the vault's frame, in a frame of the shop's page. */
 export const issuer = (page) =>
@@ -123,4 +138,13 @@ export async function picture(page, name) {
     mkdirSync(folder, { recursive: true });
     await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
   }
+}
+
+/** Serious violations in the shop's own document. The fields are tested by `conformance/elements`. */
+export async function violations(page) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { iframes: false, resultTypes: ["violations"] }));
+  return violations
+    .filter(({ impact }) => ["serious", "critical"].includes(impact))
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
 }

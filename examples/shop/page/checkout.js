@@ -95,18 +95,18 @@ async function challenge(sessionId, { acs_challenge_url, acs_transaction_id, thr
   form.hidden = true;
   byId("challenge").hidden = false;
   byId("challenge-title").focus();
-  try {
-    await threeds.startChallenge({
-      sessionId,
-      acsChallengeUrl: acs_challenge_url,
-      acsTransactionId: acs_transaction_id,
-      threeDSVersion: threeds_version,
-      containerId: "challenge-frame",
-      windowSize: "05",
-    });
-  } catch {
-    // A timeout, for example. The server's result decides.
-  }
+  const completed = threeds.startChallenge({
+    sessionId,
+    acsChallengeUrl: acs_challenge_url,
+    acsTransactionId: acs_transaction_id,
+    threeDSVersion: threeds_version,
+    containerId: "challenge-frame",
+    windowSize: "05",
+  });
+  // Screen readers announce the frame by its title, which the package does not set.
+  byId("challenge-frame").querySelector("iframe")?.setAttribute("title", "Confirmation by your bank");
+  // Whether the package resolves or rejects, after a timeout for example, the result that the server reads decides.
+  await completed.catch(() => {});
   byId("challenge-frame").replaceChildren();
   byId("challenge").hidden = true;
   form.hidden = false;
@@ -124,6 +124,7 @@ async function mountElements() {
   const code = create("cardVerificationCode", "code", { "aria-label": "Security code", autoComplete: "cc-csc" });
 
   for (const [id, element] of Object.entries({ number, date, code })) {
+    byId(id).addEventListener("click", () => element.focus());
     element.on("focus", () => byId(id).classList.add("focused"));
     element.on("blur", () => {
       byId(id).classList.remove("focused");
@@ -150,12 +151,16 @@ function style() {
       color: color("--text"),
       fontFamily: "system-ui, sans-serif",
       fontSize: "16px",
-      padding: "12px",
+      padding: "12px 0",
       "::placeholder": { color: color("--muted") },
     },
     invalid: { color: color("--error") },
   };
 }
+
+["name", "email"].forEach((id) => {
+  byId(id).addEventListener("input", () => byId(id).getAttribute("aria-invalid") === "true" && showInputError(byId(id)));
+});
 
 /** Whether everything is filled in. Shows what is not, and moves the focus there. */
 function isComplete() {

@@ -14,6 +14,7 @@ from environment import ENVIRONMENT
 from webhook import read_event
 
 BODY_BYTES_MAX = 65_536
+DISCARDED_BYTES_MAX = 1_048_576
 TIMEOUT_SECONDS = 60
 VAULT = f"https://{ENVIRONMENT['VAULT_HOST']}"
 
@@ -151,7 +152,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def read_body(self):
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > BODY_BYTES_MAX:
+        if not length.isdecimal():
+            raise Rejection(411, "invalid")
+        if int(length) > BODY_BYTES_MAX:
+            # A client reads the response only after it has sent its body.
+            self.rfile.read(min(int(length), DISCARDED_BYTES_MAX))
             raise Rejection(413, "invalid")
         return self.rfile.read(int(length))
 
