@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
 import { picture } from "./chromium.mjs";
-import { changed, input, inside, payWith, SPLIT, type, withCheckout } from "./checkout.mjs";
+import { changed, input, inside, payWith, SPLIT, suite, type, withCheckout } from "./checkout.mjs";
 import { attempt } from "./vault.mjs";
 
 const AXE = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -101,6 +101,22 @@ attempt("right-to-left", "numbers stay left to right, aligned to the right", asy
   });
 });
 
+/** The color at the right end of a field, where there is no text. */
+async function background(page, name) {
+  const picture = await page.locator(`#box-${name} iframe`).screenshot();
+  const blank = await suite.browser.newPage();
+  const color = await blank.evaluate(async (url) => {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    context.drawImage(image, 0, 0);
+    return [...context.getImageData(image.width - 4, Math.floor(image.height / 2), 1, 1).data].slice(0, 3);
+  }, `data:image/png;base64,${picture.toString("base64")}`);
+  await blank.close();
+  return color;
+}
+
 for (const [name, options] of [
   ["phone", { viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true }],
   ["dark", { viewport: { width: 900, height: 700 }, colorScheme: "dark" }],
@@ -109,6 +125,8 @@ for (const [name, options] of [
     await withCheckout({ card: ["card"], ...SPLIT, copy: ["copyButton", { text: "Copy number" }] }, { options }, async (page) => {
       if (name === "dark") {
         await page.evaluate(() => {
+          const scheme = Object.assign(document.createElement("meta"), { name: "color-scheme", content: "light dark" });
+          document.head.append(scheme);
           document.body.style.cssText += ";background:#111;color:#eee";
           return Promise.all(["card", "number", "date", "code"].map((name) =>
             window.elements[name].update({ style: { base: { color: "#eeeeee", "::placeholder": { color: "#9ca3af" } } } })
@@ -123,6 +141,9 @@ for (const [name, options] of [
           return [box.getBoundingClientRect(), box.querySelector("iframe").getBoundingClientRect()].map(({ width, height }) => ({ width, height }));
         }, field);
         assert.ok(frame.width <= outer.width && frame.height >= 20 && frame.height <= 90, JSON.stringify({ field, outer, frame }));
+      }
+      if (name === "dark") {
+        assert.deepEqual(await background(page, "number"), [17, 17, 17], "the page shines through the frame");
       }
       const modes = await inside(page, "number").locator("input.input").getAttribute("inputmode");
       assert.equal(modes, "numeric");

@@ -225,9 +225,10 @@ export class Element {
     frame.setAttribute("allow", "clipboard-write");
     frame.setAttribute("allowtransparency", "true");
     frame.scrolling = "no";
+    // The page in the frame is light. In another color scheme than its page's, a frame would be opaque.
     frame.style.cssText =
       "border:none;margin:0;padding:0;width:100%;min-width:100%;height:1.5em;display:block;overflow:hidden;"
-      + "background:transparent;color-scheme:normal";
+      + "background:transparent;color-scheme:light";
     this.#frame = frame;
     this.#watch(container);
     return frame;
