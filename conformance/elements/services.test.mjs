@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { attemptIn, CARD, payWith, SPLIT, suite, type, withCheckout, withPage } from "./checkout.mjs";
-import { EVIL, MERCHANT } from "./sites.mjs";
+import { EVIL, MERCHANT, openDestination } from "./sites.mjs";
 import { attempt, management, vault } from "./vault.mjs";
 
 const sent = (pathname) => suite.sites.requests.filter((request) => request.pathname === pathname).at(-1);
@@ -163,25 +163,35 @@ attempt("tokens.encrypt", "encrypts to a key of the vault, which decrypts it", a
   });
 });
 
-attempt("proxy", "every method, with references to the response (the vault's proxy is simulated)", async () => {
-  await withCheckout({ number: ["cardNumber"], shown: ["cardNumber"] }, {}, async (page) => {
-    await type(page, "number", CARD.number);
-    await page.waitForFunction(() => window.elements.number.metadata.complete);
-    for (const method of ["post", "put", "patch", "delete"]) {
-      const { value, error } = await attemptIn(page, `() => bt.proxy.${method}({ headers: { 'BT-PROXY-KEY': 'k' }, path: '/charges', query: { a: '1' }, body: { card: elements.number } })`);
-      assert.equal(error, undefined);
-      assert.equal(value.echo.card.path, "echo.card");
-      assert.equal(sent("/proxy/charges").body, JSON.stringify({ card: CARD.number }));
-    }
-    const { value } = await attemptIn(page, "() => bt.proxy.get({ headers: { 'BT-PROXY-KEY': 'k' } })");
-    assert.equal(value.method.elementId, "data");
-    const raw = await attemptIn(page, "() => bt.proxy.post({ headers: { 'BT-PROXY-KEY': 'raw' }, body: { card: elements.number, note: 'x' }, includeResponseHeaders: true })");
-    assert.deepEqual(raw.value.data.echo, { card: "[redacted]", note: "x" });
-    assert.equal(raw.value.headers["x-merchant"], "yes");
-    const refused = await attemptIn(page, `() => bt.proxy.post({ headers: { 'BT-PROXY-URL': 'https://${EVIL}/' }, body: { card: elements.number } })`);
-    assert.match(refused.error.message, /elements_hosts/);
-  });
+attempt("proxy", "every method through the vault's proxy, with references to the response", async () => {
+  const destination = await openDestination();
+  const { key } = await management.proxies.create({ name: "Elements", destinationUrl: destination.url, requireAuth: false });
+  try {
+    await withCheckout({ number: ["cardNumber"] }, {}, (page) => invoke(page, key, destination));
+  } finally {
+    destination.close();
+  }
 });
+
+async function invoke(page, key, { received }) {
+  await type(page, "number", CARD.number);
+  await page.waitForFunction(() => window.elements.number.metadata.complete);
+  const headers = `{ 'BT-PROXY-KEY': '${key}' }`;
+  for (const method of ["post", "put", "patch", "delete"]) {
+    const { value, error } = await attemptIn(page, `() => bt.proxy.${method}({ headers: ${headers}, path: '/charges', query: { a: '1' }, body: { card: elements.number } })`);
+    assert.equal(error, undefined);
+    assert.equal(value.echo.card.path, "echo.card");
+    const expected = { method: method.toUpperCase(), url: "/charges?a=1", body: JSON.stringify({ card: CARD.number }) };
+    assert.deepEqual(received.at(-1), expected);
+  }
+  const { value } = await attemptIn(page, `() => bt.proxy.get({ headers: ${headers} })`);
+  assert.equal(value.method.elementId, "data");
+  const raw = await attemptIn(page, `() => bt.proxy.post({ headers: ${headers}, path: '/raw', body: { card: elements.number, note: 'x' }, includeResponseHeaders: true })`);
+  assert.deepEqual(raw.value.data.echo, { card: "[redacted]", note: "x" });
+  assert.equal(raw.value.headers["x-merchant"], "yes");
+  const refused = await attemptIn(page, `() => bt.proxy.post({ headers: { 'BT-PROXY-URL': 'https://${EVIL}/' }, body: { card: elements.number } })`);
+  assert.match(refused.error.message, /elements_hosts/);
+}
 
 attempt("client", "sends values to hosts that the tenant lists, and to no other", async () => {
   const tenant = await management.tenants.self.get();

@@ -3,14 +3,14 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { request as forward } from "node:http";
+import { createServer as createPlainServer, request as forward } from "node:http";
 import { createServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { build } from "esbuild";
 
-import { baseUrl, publicKey } from "./vault.mjs";
+import { baseUrl, demoShop, management, publicKey } from "./vault.mjs";
 
 export const SHOP = "shop.example";
 export const EVIL = "evil.example";
@@ -57,6 +57,10 @@ async function bundle(entry) {
 }
 
 export async function openSites() {
+  // The vault lists the demo shop only. These tests embed elements from other sites.
+  const { name } = await management.tenants.self.get();
+  await management.tenants.self.update({ name, settings: { elements_sites: "" } });
+
   const folder = mkdtempSync(join(tmpdir(), "elements-"));
   const names = HOSTS.map((host) => `DNS:${host}`).join(",");
   execFileSync("openssl", [
@@ -128,6 +132,27 @@ export async function openSites() {
   };
 }
 
+/** A server behind the vault's proxy, at the address where the vault expects the demo shop. */
+export async function openDestination() {
+  const received = [];
+  const server = createPlainServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString();
+    received.push({ method: request.method, url: request.url, body });
+    // A destination must not choose what the page sees.
+    const headers = { "Content-Type": "application/json", "X-Merchant": "yes", "BT-EXPOSE-RAW-PROXY-RESPONSE": "true" };
+    response.writeHead(200, headers);
+    response.end(JSON.stringify({ method: request.method, echo: body ? JSON.parse(body) : null }));
+  });
+  server.listen(Number(demoShop.environment.PORT), "127.0.0.1");
+  await once(server, "listening");
+  const url = `${demoShop.url}:${demoShop.front.split(":")[1]}`;
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { url, received, close };
+}
+
 function proxy(request, body, response, requests) {
   const { pathname, searchParams } = new URL(request.url, "https://vault");
   const entry = { method: request.method, pathname, headers: request.headers, body: body.toString() };
@@ -137,16 +162,11 @@ function proxy(request, body, response, requests) {
     response.end(JSON.stringify(CO_BADGED));
     return;
   }
-  if (pathname.startsWith("/proxy")) {
-    // Stands in for a proxy of the vault, which reveals values in its response.
-    const raw = request.headers["bt-proxy-key"] === "raw" ? { "BT-EXPOSE-RAW-PROXY-RESPONSE": "true" } : {};
-    response.writeHead(200, { "Content-Type": "application/json", "X-Merchant": "yes", ...raw });
-    response.end(JSON.stringify({ method: request.method, url: request.url, echo: body.length ? JSON.parse(body) : null }));
-    return;
-  }
+  // The vault marks no response as raw; the hosted service does.
+  const raw = pathname === "/proxy/raw" ? { "BT-EXPOSE-RAW-PROXY-RESPONSE": "true" } : {};
   const upstream = forward(new URL(request.url, baseUrl), { method: request.method, headers: request.headers }, (answer) => {
     entry.status = answer.statusCode;
-    response.writeHead(answer.statusCode, answer.headers);
+    response.writeHead(answer.statusCode, { ...answer.headers, ...raw });
     answer.pipe(response);
   });
   upstream.on("error", () => {

@@ -118,7 +118,7 @@ fn run_suite(sdk: Sdk, effort: Effort, program: &Path, nodes: u8, folder: &Path)
     fs::write(&methods, "").with_context(|| methods.display().to_string())?;
     let started_at = Instant::now();
     let vault = match sdk {
-        Sdk::Shop => Vault::start_with_shop(program, nodes, &sdk::demo_shop())?,
+        Sdk::Elements | Sdk::Shop => Vault::start_with_shop(program, nodes, &sdk::demo_shop())?,
         _ => Vault::start(program, nodes)?,
     };
     let more = match sdk.needs_more_vaults() {
