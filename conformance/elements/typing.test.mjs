@@ -3,26 +3,8 @@
 import assert from "node:assert/strict";
 
 import { changed, input, SPLIT, suite, type, withCheckout } from "./checkout.mjs";
+import { NUMBERS } from "./numbers.mjs";
 import { attempt } from "./vault.mjs";
-
-// Published test numbers, or made up with a valid check digit: brand, number, shown, code length.
-const NUMBERS = [
-  ["visa", "4242424242424242", "4242 4242 4242 4242", 3],
-  ["visa", "4242424242424242428", "4242 4242 4242 4242428", 3],
-  ["mastercard", "5555555555554444", "5555 5555 5555 4444", 3],
-  ["mastercard", "2223003122003222", "2223 0031 2200 3222", 3],
-  ["american-express", "378282246310005", "3782 822463 10005", 4],
-  ["diners-club", "36227206271667", "3622 720627 1667", 3],
-  ["discover", "6011111111111117", "6011 1111 1111 1117", 3],
-  ["jcb", "3566002020360505", "3566 0020 2036 0505", 3],
-  ["unionpay", "6200000000000005", "6200 0000 0000 0005", 3],
-  ["unionpay", "6205500000000000004", "6205 5000 0000 0000004", 3],
-  ["maestro", "6759649826438453", "6759 6498 2643 8453", 3],
-  ["elo", "6362970000457013", "6362 9700 0045 7013", 3],
-  ["mir", "2200770212727079", "2200 7702 1272 7079", 3],
-  ["hiper", "6370950000000005", "6370 9500 0000 0005", 3],
-  ["hipercard", "6062826786276634", "6062 8267 8627 6634", 3],
-];
 
 attempt("cardNumber", "recognizes, groups and completes numbers of 12 brands", async () => {
   await withCheckout(SPLIT, {}, async (page) => {

@@ -3,6 +3,9 @@
 // The page never has the card number. It sends ids to the shop's server: that of the token intent, which holds the card
 // in the vault, and that of the 3DS session.
 
+/** Issuers give cardholders up to ten minutes. */
+const CHALLENGE_TIMEOUT_MS = 10 * 60 * 1000;
+
 const byId = (id) => document.getElementById(id);
 const form = byId("checkout");
 
@@ -102,6 +105,7 @@ async function challenge(sessionId, { acs_challenge_url, acs_transaction_id, thr
     threeDSVersion: threeds_version,
     containerId: "challenge-frame",
     windowSize: "05",
+    timeout: CHALLENGE_TIMEOUT_MS,
   });
   // Screen readers announce the frame by its title, which the package does not set.
   byId("challenge-frame").querySelector("iframe")?.setAttribute("title", "Confirmation by your bank");
