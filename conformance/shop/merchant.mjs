@@ -50,6 +50,12 @@ export function charges(server) {
   return bodies.map((body) => JSON.parse(body));
 }
 
+/** How many orders the server was asked for. */
 export function orders(server) {
   return server.toShop.text().split("POST /orders HTTP").length - 1;
+}
+
+/** How many token intents the server asked the vault to convert. */
+export function conversions(server) {
+  return server.toVault.text().split("POST /tokens HTTP").length - 1;
 }

@@ -6,7 +6,7 @@ import { after, before } from "node:test";
 import {
   enterCode, fill, issuer, pay, payAndRead, picture, problem, receipt, retype, startBrowser, violations, withPage,
 } from "./cardholder.mjs";
-import { charges, eventOf, intentAndSession, order, orders, parts, sign } from "./merchant.mjs";
+import { charges, conversions, eventOf, intentAndSession, order, orders, parts, sign } from "./merchant.mjs";
 import { request, startServer } from "./server.mjs";
 import { ask, attempt, shop } from "./vault.mjs";
 
@@ -64,6 +64,7 @@ for (const language of ["node", "python"]) {
   test("challenge: paid once after the right code, even if the page repeats its request", async () => {
     let id;
     const before = charges(server).length;
+    const converted = conversions(server);
     await visit(async (page) => {
       await page.route("**/orders/*/challenge", async (route) => {
         const path = new URL(route.request().url()).pathname;
@@ -78,6 +79,7 @@ for (const language of ["node", "python"]) {
     });
     const [charge, ...more] = charges(server).slice(before);
     assert.deepEqual(more, []);
+    assert.equal(conversions(server) - converted, 1);
     assert.equal(charge.reference, id);
     assert.match(charge.source.number, /^\{\{ [0-9a-f-]{36} \| json: '\$\.number' \}\}$/);
     assert.equal(charge["3ds"].eci, "05");
