@@ -96,7 +96,7 @@ export const field = (page, id) => page.frameLocator(`#${id} iframe`).locator("i
 
 export async function fill(page, number, { date = "1231", code = "739" } = {}) {
   await page.getByLabel("Name on card").fill("Ada Example");
-  await page.getByLabel("Email for the receipt").fill("ada@shop.example");
+  await page.getByLabel("Email").fill("ada@shop.example");
   for (const [id, text] of [["number", number], ["date", date], ["code", code]]) {
     await field(page, id).click();
     await page.keyboard.type(text);

@@ -19,6 +19,12 @@ const DECLINED = "4000000000000002";
 const WITHOUT_THREEDS = "4264281500001119";
 const CODE = "1234";
 
+const VAULT = `https://${shop.environment.VAULT_HOST}`;
+const POLICY = [
+  "default-src 'none'", `script-src 'self' ${VAULT}`, `frame-src ${VAULT}`, `connect-src 'self' ${VAULT}`, "style-src 'self'",
+  "style-src-attr 'unsafe-inline'", "img-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+].join("; ");
+
 let browser;
 before(async () => {
   browser = await startBrowser();
@@ -42,8 +48,13 @@ for (const language of ["node", "python"]) {
       }
     });
 
-  test("the server starts", async () => {
+  test("the server starts, and its page allows scripts and frames of the vault only", async () => {
     server = await startServer(language);
+    const { headers } = await fetch(`http://127.0.0.1:${shop.environment.PORT}/`);
+    assert.equal(headers.get("content-security-policy"), POLICY);
+    assert.equal(headers.get("cache-control"), "no-store");
+    assert.equal(headers.get("referrer-policy"), "no-referrer");
+    assert.equal(headers.get("x-content-type-options"), "nosniff");
   });
 
   test("frictionless: paid, and the webhook says that the card is saved", async () => {

@@ -21,10 +21,10 @@ const MESSAGES = {
   unavailable: "Card payments are not available at the moment. Please reload the page in a minute.",
 };
 const RECEIPTS = {
-  paid: { title: "Thank you. Your order is paid.", text: "We sent a receipt to your email address." },
+  paid: { title: "Thank you. Your order is paid.", text: "Please keep the order number for your records." },
   pending: {
     title: "Your payment is being checked.",
-    text: "We did not get an answer in time. Please do not pay again: we will send you an email.",
+    text: "We did not get an answer in time. Please do not pay again, and contact us with your order number.",
   },
 };
 const FIELD_ERRORS = {

@@ -94,14 +94,23 @@ fn the_server_gets_keys_that_can_pay_but_not_read_cards() {
 }
 
 #[test]
-fn a_missing_shop_and_missing_packages_are_explained() {
+fn what_is_missing_is_explained() {
     let folder = tempfile::tempdir().unwrap();
 
     let without_files = outcome(dev(folder.path()));
     fake_shop(folder.path());
+    let mut command = dev(folder.path());
+    command.env("PATH", "");
+    let without_node = outcome(command);
     fs::remove_dir_all(folder.path().join("node_modules")).unwrap();
     let without_packages = outcome(dev(folder.path()));
 
-    assert!(!without_files.success && without_files.stderr.contains("examples/shop"));
-    assert!(!without_packages.success && without_packages.stderr.contains("`npm ci`"));
+    for (outcome, expected) in [
+        (without_files, "examples/shop"),
+        (without_node, "install Node"),
+        (without_packages, "`npm ci`"),
+    ] {
+        assert!(!outcome.success);
+        assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
+    }
 }

@@ -27,6 +27,7 @@ const HEADERS = {
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join("; "),
+  "Cache-Control": "no-store",
   "Referrer-Policy": "no-referrer",
   "X-Content-Type-Options": "nosniff",
 };

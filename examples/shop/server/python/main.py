@@ -34,6 +34,7 @@ POLICY = [
 ]
 HEADERS = {
     "Content-Security-Policy": "; ".join(POLICY),
+    "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }

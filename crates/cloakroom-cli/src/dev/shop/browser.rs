@@ -3,12 +3,12 @@
 //! The profile is temporary, and the certificate is accepted by its key: neither the trust store nor the hosts file of
 //! the machine changes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
-use super::ShopReady;
+use super::{ShopReady, find_program};
 
 const PROGRAMS: [&str; 4] = [
     "chromium",
@@ -57,11 +57,4 @@ fn arguments(ready: &ShopReady, profile: &Path) -> [String; 5] {
         "--no-first-run".to_owned(),
         url.clone(),
     ]
-}
-
-fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
 }

@@ -213,6 +213,14 @@ async fn create_key(
     create_application(node, tenant, format!("Shop ({kind})"), kind, grants).await
 }
 
+/// The file of a program in `PATH`.
+fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+}
+
 /// Creates the webhook and returns its secret.
 async fn create_webhook(node: &Node, management_key: &str, url: String) -> anyhow::Result<String> {
     let principal = authenticate(node, management_key).await;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use anyhow::{Context as _, bail};
 use tokio::process::{Child, Command};
 
-use super::{Language, ShopReady};
+use super::{Language, ShopReady, find_program};
 
 /// A program of the shop's server that is installed.
 pub(crate) struct Server {
@@ -19,7 +19,7 @@ impl Server {
     pub(crate) fn find(shop: &Path, language: Language) -> anyhow::Result<Option<Self>> {
         let shop = std::path::absolute(shop)?;
         let (program, file) = match language {
-            Language::Node => (PathBuf::from("node"), "server/node/main.mjs"),
+            Language::Node => (find_program("node"), "server/node/main.mjs"),
             Language::Python => (python(&shop), "server/python/main.py"),
             Language::None => return Ok(None),
         };
@@ -40,31 +40,32 @@ impl Server {
                 shop.display()
             );
         }
+        let program = program.context(
+            "the program of the shop's server is not installed: install Node 20 or Python 3.10 or later, and choose it \
+             with `--shop-server node` or `--shop-server python`",
+        )?;
         Ok(Some(Self { program, file }))
     }
 
     /// Starts the server, which is killed when the process is dropped.
     pub(crate) fn start(&self, ready: &ShopReady) -> anyhow::Result<Child> {
-        let process = Command::new(&self.program)
+        Command::new(&self.program)
             .arg(&self.file)
             .envs(&ready.environment)
             .stdin(Stdio::null())
             // Standard output is for the result of this command.
             .stdout(std::io::stderr())
             .kill_on_drop(true)
-            .spawn();
-        process.with_context(|| {
-            let program = self.program.display();
-            format!("cannot run `{program}`: install it, or choose another `--shop-server`")
-        })
+            .spawn()
+            .with_context(|| format!("cannot run {}", self.program.display()))
     }
 }
 
 /// The interpreter with the packages of `requirements.txt`, if there is a virtual environment.
-fn python(shop: &Path) -> PathBuf {
+fn python(shop: &Path) -> Option<PathBuf> {
     let environment = shop.join(".venv/bin/python");
     match environment.is_file() {
-        true => environment,
-        false => PathBuf::from("python3"),
+        true => Some(environment),
+        false => find_program("python3"),
     }
 }
