@@ -267,9 +267,11 @@ const LOOKS = [
 
 attempt("page", "axe finds nothing serious, on phone and desktop, light and dark", async () => {
   const server = await startServer("node");
-  after(() => server.stop());
-  await Promise.all(LOOKS.map(({ name, ...options }) => withPage(browser, (page) => look(page, name), options)));
-  await server.stop();
+  try {
+    await Promise.all(LOOKS.map(({ name, ...options }) => withPage(browser, (page) => look(page, name), options)));
+  } finally {
+    await server.stop();
+  }
 });
 
 /** Goes through all states of the page. */

@@ -42,7 +42,8 @@ export async function startServer(language, more = {}) {
     log: () => Buffer.concat(log).toString("latin1"),
     memoryContains: (texts) => memoryContains(child.pid, texts),
     async stop() {
-      if (child.exitCode === null) {
+      // A process that a signal ended has no exit code.
+      if (child.exitCode === null && child.signalCode === null) {
         child.kill();
         await once(child, "exit");
       }
