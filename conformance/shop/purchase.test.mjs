@@ -186,6 +186,8 @@ for (const language of ["node", "python"]) {
     assert.equal((await request(`/orders/${crypto.randomUUID()}`, { method: "GET" })).status, 404);
     assert.equal((await request("/../server/node/main.mjs", { method: "GET" })).status, 404);
     assert.equal((await request("/__proto__", { method: "GET" })).status, 404);
+    assert.equal((await request("/orders/x?number=4242424242424242", { method: "GET" })).status, 404);
+    assert.ok(!server.log().includes("4242424242424242"));
     // Unknown ids are an error of the vault's API, and a failed order here.
     assert.equal((await request("/orders", { body: order(valid) })).body.state, "failed");
   });

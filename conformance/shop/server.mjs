@@ -73,7 +73,7 @@ export async function request(path, { method = "POST", headers = {}, body } = {}
 }
 
 /** Waits until a condition holds. */
-export async function until(condition, timeoutMs = 15_000) {
+export async function until(condition, timeoutMs = 30_000) {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const value = await condition();

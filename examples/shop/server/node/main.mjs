@@ -147,6 +147,7 @@ const server = createServer(async (request, response) => {
   const { status, type, body } = result;
   response.writeHead(status, { ...HEADERS, ...(type && { "Content-Type": type }) });
   response.end(body);
-  console.log(`${request.method} ${request.url} ${status}`);
+  // Without the query, which could contain anything.
+  console.log(`${request.method} ${request.url.split("?")[0]} ${status}`);
 });
 server.listen(environment.PORT, "127.0.0.1");

@@ -161,8 +161,12 @@ class Handler(BaseHTTPRequestHandler):
             raise Rejection(413, "invalid")
         return self.rfile.read(int(length))
 
+    def log_request(self, code="-", size="-"):
+        # Without the query, which could contain anything.
+        print(self.command, self.path.split("?")[0], int(code), file=sys.stderr, flush=True)
+
     def log_message(self, format, *args):
-        print(format % args, file=sys.stderr, flush=True)
+        """Logs nothing else: messages of the base class contain the request line."""
 
 
 ROUTES = [
