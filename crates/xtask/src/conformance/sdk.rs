@@ -96,7 +96,7 @@ impl Sdk {
             }
         };
         match self {
-            // Its files have a browser each and mostly wait; three at a time halve the duration.
+            // Its files have a browser each and mostly wait.
             Self::Elements => {
                 command.args(["--test", "--test-reporter=spec", "--test-concurrency=3"])
             }
