@@ -20,7 +20,7 @@ export async function intentAndSession(number) {
   return { token_intent_id: intent.body.id, session_id: session.body.id };
 }
 
-export const order = (ids) => ({ name: "Ada Example", email: "ada@shop.example", ...ids });
+export const order = (ids) => ({ id: crypto.randomUUID(), name: "Ada Example", email: "ada@shop.example", ...ids });
 
 /** Nine digits in a row, and the number as people write it. */
 export function parts(number) {

@@ -97,6 +97,63 @@ for (const language of ["node", "python"]) {
     assert.ok(charge["3ds"].cryptogram && charge["3ds"].xid && charge["3ds"].version);
   });
 
+  test("a lost response: the page shows the order, which is charged once", async () => {
+    const before = charges(server).length;
+    const processed = async (route) => {
+      const { pathname } = new URL(route.request().url());
+      await request(pathname, { body: route.request().postDataJSON() });
+      await route.abort();
+    };
+    for (const [path, number] of [["**/orders", FRICTIONLESS], ["**/orders/*/challenge", CHALLENGE]]) {
+      await visit(
+        async (page) => {
+          await page.route(path, processed);
+          await fill(page, number);
+          await pay(page);
+          if (number === CHALLENGE) {
+            await enterCode(page, CODE);
+          }
+          await receipt(page, "Thank you. Your order is paid.");
+        },
+        { expected: ["ERR_FAILED"] },
+      );
+    }
+    assert.equal(charges(server).length - before, 2);
+  });
+
+  test("a lost request: paying again sends the same order, which is charged once", async () => {
+    const before = charges(server).length;
+    const lost = [];
+    await visit(
+      async (page) => {
+        await page.route("**/orders", async (route) => {
+          lost.push(route.request().postDataJSON());
+          await route.abort();
+        }, { times: 1 });
+        await fill(page, FRICTIONLESS);
+        await pay(page);
+        await problem(page, "We could not reach the shop.");
+        const { id } = await payAndRead(page);
+        await receipt(page, "Thank you. Your order is paid.");
+        assert.equal(lost[0].id, id);
+        // The lost request arrives late.
+        assert.deepEqual((await request("/orders", { body: lost[0] })).body.id, id);
+      },
+      { expected: ["ERR_FAILED", "status of 404"] },
+    );
+    assert.equal(charges(server).length - before, 1);
+  });
+
+  test("concurrent requests with one id are one order, which is charged once", async () => {
+    const before = charges(server).length;
+    const body = order(await intentAndSession(FRICTIONLESS));
+    await Promise.all(Array.from({ length: 8 }, () => request("/orders", { body })));
+    assert.equal((await request("/orders", { body })).body.state, "paid");
+    const [charge, ...more] = charges(server).slice(before);
+    assert.equal(charge.reference, body.id);
+    assert.deepEqual(more, []);
+  });
+
   test("declined: told in plain words, not kept, and another card works", async () => {
     await visit(async (page) => {
       await fill(page, DECLINED);
@@ -177,7 +234,7 @@ for (const language of ["node", "python"]) {
     const valid = { token_intent_id: crypto.randomUUID(), session_id: crypto.randomUUID() };
     for (const wrong of [
       { token_intent_id: "{{ x }}" }, { session_id: "../../tokens" }, { name: "" }, { name: "x".repeat(46) }, { email: "ada" },
-      { email: undefined }, { name: 1 }, { token_intent_id: null }, { session_id: [valid.session_id] },
+      { email: undefined }, { name: 1 }, { id: undefined }, { id: "1" }, { id: ["x"] }, { token_intent_id: null }, { session_id: [valid.session_id] },
     ]) {
       const { status, body } = await request("/orders", { body: order({ ...valid, ...wrong }) });
       assert.deepEqual([status, body], [400, { error: "invalid" }], JSON.stringify(wrong));

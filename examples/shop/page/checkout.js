@@ -5,6 +5,8 @@
 
 /** Issuers give cardholders up to ten minutes. */
 const CHALLENGE_TIMEOUT_MS = 10 * 60 * 1000;
+/** How often an order is read, once per second. */
+const READS_MAX = 60;
 
 const byId = (id) => document.getElementById(id);
 const form = byId("checkout");
@@ -35,6 +37,9 @@ const FIELD_ERRORS = {
 
 const settings = await (await fetch("/settings.json")).json();
 showItem(settings.item);
+
+/** Identifies the order before it is placed: however often it is sent, the server charges it once. */
+let orderId = crypto.randomUUID();
 
 let elements;
 let threeds;
@@ -78,6 +83,7 @@ async function pay() {
     throw problem("no_threeds");
   });
   const order = await post("/orders", {
+    id: orderId,
     token_intent_id: intent.id,
     session_id: session.id,
     name: form.elements.name.value.trim(),
@@ -88,18 +94,20 @@ async function pay() {
     return order;
   }
 
-  await challenge(session.id, order.challenge);
+  await challenge(order.challenge);
   showProgress("Completing your payment...");
-  return post(`/orders/${order.id}/challenge`, {});
+  const completed = await post(`/orders/${orderId}/challenge`, {});
+  // The request was lost, or is late: the server may still charge the card.
+  return completed.state === "challenge" ? { ...completed, state: "pending" } : completed;
 }
 
 /** Shows the issuer's page until the cardholder is done. The server reads the result from the vault. */
-async function challenge(sessionId, { acs_challenge_url, acs_transaction_id, threeds_version }) {
+async function challenge({ session_id, acs_challenge_url, acs_transaction_id, threeds_version }) {
   form.hidden = true;
   byId("challenge").hidden = false;
   byId("challenge-title").focus();
   const completed = threeds.startChallenge({
-    sessionId,
+    sessionId: session_id,
     acsChallengeUrl: acs_challenge_url,
     acsTransactionId: acs_transaction_id,
     threeDSVersion: threeds_version,
@@ -195,6 +203,8 @@ function showOrder(order) {
   const receipt = RECEIPTS[order.state];
   if (!receipt) {
     showProblem(order.state);
+    // The card was not charged, so the next attempt is a new order.
+    orderId = crypto.randomUUID();
     return;
   }
   form.hidden = true;
@@ -203,7 +213,7 @@ function showOrder(order) {
   byId("receipt-title").textContent = receipt.title;
   byId("receipt-text").textContent = receipt.text;
   byId("receipt-order").textContent = order.id.slice(0, 8).toUpperCase();
-  byId("receipt-card").textContent = `Ending in ${order.card.last4}`;
+  byId("receipt-card").textContent = order.card ? `Ending in ${order.card.last4}` : "";
   byId("receipt-title").focus();
   showSaved(order);
 }
@@ -244,19 +254,52 @@ function setBusy(isBusy) {
   }
 }
 
+/** Sends a request that changes the order, and returns the order. */
 async function post(path, body) {
-  const response = await fetch(path, {
+  const response = await request(path, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body),
-  }).catch(() => {
-    throw problem("unreachable");
   });
-  const answer = await response.json();
-  if (!response.ok) {
-    throw problem(answer.error);
+  if (response && !response.ok) {
+    throw problem(response.body.error);
   }
-  return answer;
+  return isProcessed(response) ? response.body : readOrder();
+}
+
+/** Reads the order until the server has processed it, for example after a lost response. */
+async function readOrder() {
+  for (let reads = 0; reads < READS_MAX; reads++) {
+    const response = await request(`/orders/${orderId}`);
+    if (response?.status === 404) {
+      // Paying again is safe: it sends the same id.
+      throw problem("unreachable");
+    }
+    if (isProcessed(response)) {
+      return response.body;
+    }
+    await second();
+  }
+  return { id: orderId, state: "pending" };
+}
+
+function isProcessed(response) {
+  return response?.ok && !["authenticating", "charging"].includes(response.body.state);
+}
+
+/** A response with JSON. Undefined if it is lost: the server may have processed the request. */
+async function request(path, options) {
+  try {
+    const response = await fetch(path, options);
+    const { ok, status } = response;
+    return status < 500 ? { ok, status, body: await response.json() } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function second() {
+  return new Promise((resolve) => setTimeout(resolve, 1000));
 }
 
 function problem(code) {

@@ -1,7 +1,5 @@
 // Orders: authenticated by the cardholder's bank, charged, and confirmed by the webhook.
 
-import { randomUUID } from "node:crypto";
-
 import * as vault from "./vault.mjs";
 
 /** What the shop sells. The price is the server's: the page only shows it. */
@@ -11,7 +9,7 @@ const ID = /^[0-9a-f-]{36}$/;
 const NAME = /^.{1,45}$/;
 const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,189}$/;
 
-/** A real shop has a database. */
+/** A real shop has a database, in which the id of an order is unique. */
 const orders = new Map();
 
 export const findOrder = (id) => orders.get(id);
@@ -21,14 +19,22 @@ export function view({ id, state, card, isCardSaved, challenge }) {
   return { id, state, card, card_saved: isCardSaved, challenge };
 }
 
-/** Authenticates a new order, and charges it unless the bank wants a challenge. Undefined if the request is invalid. */
-export async function placeOrder({ token_intent_id: tokenIntentId, session_id: sessionId, name, email }) {
-  const isText = [tokenIntentId, sessionId, name, email].every((value) => typeof value === "string");
-  if (!isText || !ID.test(tokenIntentId) || !ID.test(sessionId) || !NAME.test(name) || !EMAIL.test(email)) {
+/**
+ * Authenticates a new order, and charges it unless the bank wants a challenge. Undefined if the request is invalid.
+ *
+ * The page chooses the id. A repeated request, after a lost response for example, returns the order of the first one.
+ */
+export async function placeOrder({ id, token_intent_id: tokenIntentId, session_id: sessionId, name, email }) {
+  const isText = [id, tokenIntentId, sessionId, name, email].every((value) => typeof value === "string");
+  const areIds = isText && [id, tokenIntentId, sessionId].every((value) => ID.test(value));
+  if (!areIds || !NAME.test(name) || !EMAIL.test(email)) {
     return undefined;
   }
-  const order = { id: randomUUID(), state: "authenticating", item: ITEM, tokenIntentId, sessionId, name, email, isCardSaved: false };
-  orders.set(order.id, order);
+  if (orders.has(id)) {
+    return orders.get(id);
+  }
+  const order = { id, state: "authenticating", item: ITEM, tokenIntentId, sessionId, name, email, isCardSaved: false };
+  orders.set(id, order);
   return advance(order, () => vault.authenticate(order));
 }
 
@@ -55,6 +61,7 @@ async function advance(order, authenticate) {
     order.state = stateAfter(authentication, order);
     if (order.state === "challenge") {
       order.challenge = {
+        session_id: order.sessionId,
         acs_challenge_url: authentication.acsChallengeUrl,
         acs_transaction_id: authentication.acsTransactionId,
         threeds_version: authentication.threedsVersion,

@@ -2,7 +2,6 @@
 
 import re
 import sys
-import uuid
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -18,11 +17,11 @@ EMAIL = re.compile(r"[^\s@]{1,64}@[^\s@]{1,189}")
 
 @dataclass
 class Order:
+    id: str
     token_intent_id: str
     session_id: str
     name: str
     email: str
-    id: str = field(default_factory=lambda: str(uuid.uuid4()))
     item: dict = field(default_factory=lambda: ITEM)
     state: str = "authenticating"
     card: dict | None = None
@@ -30,7 +29,7 @@ class Order:
     challenge: dict | None = None
 
 
-# A real shop has a database.
+# A real shop has a database, in which the id of an order is unique.
 orders: dict[str, Order] = {}
 # Serializes changes of states, so that concurrent requests cannot charge an order twice.
 lock = Lock()
@@ -53,13 +52,18 @@ def view(order):
 
 
 def place(body):
-    """Authenticates a new order, and charges it unless the bank wants a challenge. None if the request is invalid."""
-    rules = {"token_intent_id": ID, "session_id": ID, "name": NAME, "email": EMAIL}
+    """Authenticates a new order, and charges it unless the bank wants a challenge. None if the request is invalid.
+
+    The page chooses the id. A repeated request, after a lost response for example, returns the order of the first one.
+    """
+    rules = {"id": ID, "token_intent_id": ID, "session_id": ID, "name": NAME, "email": EMAIL}
     values = {name: body.get(name) for name in rules}
     if not all(isinstance(value, str) and rules[name].fullmatch(value) for name, value in values.items()):
         return None
-    order = Order(**values)
-    orders[order.id] = order
+    with lock:
+        if values["id"] in orders:
+            return orders[values["id"]]
+        order = orders[values["id"]] = Order(**values)
     return advance(order, vault.authenticate)
 
 
@@ -85,6 +89,7 @@ def advance(order, authenticate):
         order.state = state_after(authentication, order)
         if order.state == "challenge":
             order.challenge = {
+                "session_id": order.session_id,
                 "acs_challenge_url": authentication.acs_challenge_url,
                 "acs_transaction_id": authentication.acs_transaction_id,
                 "threeds_version": authentication.threeds_version,
