@@ -7,6 +7,7 @@ import {
   enterCode, fill, issuer, pay, payAndRead, picture, problem, receipt, retype, startBrowser, violations, withPage,
 } from "./cardholder.mjs";
 import { charges, conversions, eventOf, intentAndSession, order, orders, parts, sign } from "./merchant.mjs";
+import { OUTCOMES, startVault } from "./outcomes.mjs";
 import { request, startServer } from "./server.mjs";
 import { ask, attempt, shop } from "./vault.mjs";
 
@@ -297,6 +298,25 @@ for (const language of ["node", "python"]) {
     // The search finds what is there.
     const secret = shop.environment.WEBHOOK_SECRET;
     assert.deepEqual(server.memoryContains([secret, FRICTIONLESS, CHALLENGE, NOT_AUTHENTICATED]), [secret]);
+  });
+
+  test("an unknown outcome is pending, and only a card that was not charged is deleted", async () => {
+    await server.stop();
+    const vault = await startVault();
+    after(vault.close);
+    server = await startServer(language, { VAULT_API_URL: vault.url });
+    for (const [response, expected] of OUTCOMES) {
+      Object.assign(vault, { response, deleted: 0 });
+      const { body } = await request("/orders", { body: order(await intentAndSession(FRICTIONLESS)) });
+      assert.equal(body.state, expected, JSON.stringify(response));
+      assert.equal(vault.deleted, ["declined", "failed"].includes(expected) ? 1 : 0, JSON.stringify(response));
+    }
+    await withPage(browser, async (page) => {
+      await fill(page, FRICTIONLESS);
+      await pay(page);
+      await receipt(page, "We are checking your payment.");
+      await receipt(page, "Please do not pay again.");
+    });
   });
 
   test("too many attempts: told in plain words", async () => {

@@ -25,8 +25,8 @@ const MESSAGES = {
 const RECEIPTS = {
   paid: { title: "Thank you. Your order is paid.", text: "Please keep the order number for your records." },
   pending: {
-    title: "Your payment is being checked.",
-    text: "We did not get an answer in time. Please do not pay again, and contact us with your order number.",
+    title: "We are checking your payment.",
+    text: "Please do not pay again. If you have questions, contact us with your order number.",
   },
 };
 const FIELD_ERRORS = {

@@ -70,7 +70,8 @@ async function advance(order, authenticate) {
       await charge(order, authentication);
     }
   } catch (error) {
-    console.error(`order ${order.id} failed: ${error.statusCode ?? error.message}`);
+    // Nothing was charged: `vault.charge` returns a state for every outcome.
+    logError(order, error);
     order.state = "failed";
   }
   return order;
@@ -98,6 +99,10 @@ async function charge(order, authentication) {
   order.card = { last4: token.card?.last4 };
   order.state = await vault.charge(order, token.id, authentication);
   if (["declined", "failed"].includes(order.state)) {
-    await vault.deleteCard(token.id);
+    await vault.deleteCard(token.id).catch((error) => logError(order, error));
   }
+}
+
+function logError({ id }, error) {
+  console.error(`order ${id}: ${error.statusCode ?? error.message}`);
 }

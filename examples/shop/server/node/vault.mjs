@@ -6,6 +6,17 @@ import { environment } from "./environment.mjs";
 
 const { VAULT_API_URL, VAULT_PRIVATE_KEY, PROCESSOR_URL, PROCESSOR_KEY } = environment;
 const CHARGE_TIMEOUT_MS = 30_000;
+/** Errors of the vault with a 5xx status after which nothing was sent: see docs/guides/proxy.md. */
+const NOT_SENT = [
+  "destination_unreachable",
+  "destination_tls",
+  "audit_unavailable",
+  "busy",
+  "destination_overloaded",
+  "destination_circuit_open",
+];
+/** 4xx statuses after which the processor may have charged the card. */
+const UNKNOWN = [408, 409];
 
 const vault = new BasisTheoryClient({ apiKey: VAULT_PRIVATE_KEY, baseUrl: VAULT_API_URL });
 
@@ -49,7 +60,7 @@ export function deleteCard(tokenId) {
 /** Charges a token at the processor, through the vault's proxy. Returns the state of the order. */
 export async function charge({ id, item }, tokenId, authentication) {
   const card = (path) => `{{ ${tokenId} | json: '$.${path}' }}`;
-  const response = await fetch(`${VAULT_API_URL}/proxy/payments`, {
+  const request = {
     method: "POST",
     headers: {
       "BT-API-KEY": VAULT_PRIVATE_KEY,
@@ -80,13 +91,26 @@ export async function charge({ id, item }, tokenId, authentication) {
       },
     }),
     signal: AbortSignal.timeout(CHARGE_TIMEOUT_MS),
-  }).catch(() => undefined);
-
-  if (response?.status === 201) {
-    const { approved } = await response.json();
-    return approved ? "paid" : "declined";
+  };
+  try {
+    const response = await fetch(`${VAULT_API_URL}/proxy/payments`, request);
+    return stateAfter(response, await response.text());
+  } catch {
+    return "pending";
   }
-  // Without a response, the processor may have charged the card.
-  const isUnknown = !response || [408, 502].includes(response.status);
-  return isUnknown ? "pending" : "failed";
+}
+
+/** Unless the response says otherwise, the processor may have charged the card. */
+function stateAfter({ status, headers }, text) {
+  if (status >= 400 && status < 500) {
+    return UNKNOWN.includes(status) ? "pending" : "failed";
+  }
+  const body = JSON.parse(text);
+  if (!headers.has("BT-PROXY-DESTINATION-STATUS")) {
+    return NOT_SENT.includes(body.proxy_error.code) ? "failed" : "pending";
+  }
+  if (status !== 201 || typeof body.approved !== "boolean") {
+    return "pending";
+  }
+  return body.approved ? "paid" : "declined";
 }

@@ -97,8 +97,8 @@ def advance(order, authenticate):
         elif order.state == "charging":
             charge(order, authentication)
     except Exception as error:
-        reason = getattr(error, "status_code", None) or type(error).__name__
-        print(f"order {order.id} failed: {reason}", file=sys.stderr, flush=True)
+        # Nothing was charged: `vault.charge` returns a state for every outcome.
+        log_error(order, error)
         order.state = "failed"
     return order
 
@@ -122,4 +122,12 @@ def charge(order, authentication):
     order.card = {"last4": token.card.last4}
     order.state = vault.charge(order, token.id, authentication)
     if order.state in ("declined", "failed"):
-        vault.delete_card(token.id)
+        try:
+            vault.delete_card(token.id)
+        except Exception as error:
+            log_error(order, error)
+
+
+def log_error(order, error):
+    reason = getattr(error, "status_code", None) or type(error).__name__
+    print(f"order {order.id}: {reason}", file=sys.stderr, flush=True)

@@ -8,6 +8,17 @@ from basis_theory import BasisTheory
 from environment import ENVIRONMENT
 
 CHARGE_TIMEOUT_SECONDS = 30
+# Errors of the vault with a 5xx status after which nothing was sent: see docs/guides/proxy.md.
+NOT_SENT = [
+    "destination_unreachable",
+    "destination_tls",
+    "audit_unavailable",
+    "busy",
+    "destination_overloaded",
+    "destination_circuit_open",
+]
+# 4xx statuses after which the processor may have charged the card.
+UNKNOWN = [408, 409]
 
 vault = BasisTheory(api_key=ENVIRONMENT["VAULT_PRIVATE_KEY"], base_url=ENVIRONMENT["VAULT_API_URL"])
 
@@ -94,9 +105,19 @@ def charge(order, token_id, authentication):
             },
             timeout=CHARGE_TIMEOUT_SECONDS,
         )
-    except httpx.HTTPError:
-        # Without a response, the processor may have charged the card.
+        return state_after(response)
+    except Exception:
         return "pending"
-    if response.status_code == 201:
-        return "paid" if response.json()["approved"] else "declined"
-    return "pending" if response.status_code in (408, 502) else "failed"
+
+
+def state_after(response):
+    """Unless the response says otherwise, the processor may have charged the card."""
+    status = response.status_code
+    if 400 <= status < 500:
+        return "pending" if status in UNKNOWN else "failed"
+    body = response.json()
+    if "BT-PROXY-DESTINATION-STATUS" not in response.headers:
+        return "failed" if body["proxy_error"]["code"] in NOT_SENT else "pending"
+    if status != 201 or not isinstance(body["approved"], bool):
+        return "pending"
+    return "paid" if body["approved"] else "declined"
