@@ -22,8 +22,8 @@ const CODE = "1234";
 
 const VAULT = `https://${shop.environment.VAULT_HOST}`;
 const POLICY = [
-  "default-src 'none'", `script-src 'self' ${VAULT}`, `frame-src ${VAULT}`, `connect-src 'self' ${VAULT}`, "style-src 'self'",
-  "style-src-attr 'unsafe-inline'", "img-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+  "default-src 'none'", `script-src 'self' ${VAULT}/web-elements/`, `frame-src ${VAULT}`, `connect-src 'self' ${VAULT}`,
+  "style-src 'self'", "style-src-attr 'unsafe-inline'", "img-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
 ].join("; ");
 
 let browser;

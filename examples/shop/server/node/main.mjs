@@ -12,11 +12,11 @@ const BODY_BYTES_MAX = 65_536;
 const { VAULT_HOST, VAULT_PUBLIC_KEY } = environment;
 const vault = `https://${VAULT_HOST}`;
 
-/** The page may load scripts and frames from the vault, and nothing from anywhere else. */
+/** The page may load the script of web elements and frames from the vault, and nothing from anywhere else. */
 const HEADERS = {
   "Content-Security-Policy": [
     "default-src 'none'",
-    `script-src 'self' ${vault}`,
+    `script-src 'self' ${vault}/web-elements/`,
     `frame-src ${vault}`,
     `connect-src 'self' ${vault}`,
     "style-src 'self'",

@@ -18,10 +18,10 @@ DISCARDED_BYTES_MAX = 1_048_576
 TIMEOUT_SECONDS = 60
 VAULT = f"https://{ENVIRONMENT['VAULT_HOST']}"
 
-# The page may load scripts and frames from the vault, and nothing from anywhere else.
+# The page may load the script of web elements and frames from the vault, and nothing from anywhere else.
 POLICY = [
     "default-src 'none'",
-    f"script-src 'self' {VAULT}",
+    f"script-src 'self' {VAULT}/web-elements/",
     f"frame-src {VAULT}",
     f"connect-src 'self' {VAULT}",
     "style-src 'self'",
