@@ -8,7 +8,7 @@ import {
 } from "./cardholder.mjs";
 import { charges, conversions, eventOf, intentAndSession, order, orders, parts, sign } from "./merchant.mjs";
 import { OUTCOMES, startVault } from "./outcomes.mjs";
-import { request, startServer } from "./server.mjs";
+import { request, startServer, statusesOf } from "./server.mjs";
 import { ask, attempt, shop } from "./vault.mjs";
 
 /** Without long runs of zeros, so that nine digits in a row are found nowhere by accident. */
@@ -266,6 +266,23 @@ for (const language of ["node", "python"]) {
       assert.equal((await request("/webhooks", { headers, body })).status, 401, why);
     }
     assert.equal((await request("/webhooks", { headers: sign(body, now), body })).status, 204);
+    const other = { event: { type: "token.created", data: { token: { metadata: null } } } };
+    assert.equal((await request("/webhooks", { headers: sign(other, now), body: other })).status, 204);
+  });
+
+  test("the body of a request is not parsed as another request", async () => {
+    const inner = "GET /settings.json HTTP/1.1\r\nHost: shop\r\n\r\n";
+    const chunked = `${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`;
+    for (const outer of [
+      `GET /icon.svg HTTP/1.1\r\nHost: shop\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`,
+      `GET /icon.svg HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
+      `POST /webhooks HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
+      `POST /webhooks HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
+      `POST /webhooks HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`,
+    ]) {
+      assert.equal((await statusesOf(outer)).length, 1, outer);
+    }
+    assert.deepEqual(await statusesOf(inner + inner), [200, 200]);
   });
 
   test("the server's key cannot read a card, and sends it to the processor only", async () => {

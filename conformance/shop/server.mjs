@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, openSync, readFileSync, readSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 
 import { openTap } from "./tap.mjs";
@@ -70,6 +70,19 @@ export async function request(path, { method = "POST", headers = {}, body } = {}
   });
   const text = await response.text();
   return { status: response.status, body: text && JSON.parse(text) };
+}
+
+/** Sends bytes to the shop's server, and returns the statuses of its responses. */
+export async function statusesOf(text) {
+  const socket = connect(Number(shop.environment.PORT), "127.0.0.1");
+  socket.setTimeout(1_000, () => socket.destroy());
+  socket.on("error", () => {});
+  const chunks = [];
+  socket.on("data", (chunk) => chunks.push(chunk));
+  socket.write(text);
+  await once(socket, "close");
+  const responses = Buffer.concat(chunks).toString("latin1").matchAll(/HTTP\/1\.1 (\d{3}) /g);
+  return [...responses].map(([, status]) => Number(status));
 }
 
 /** Waits until a condition holds. */

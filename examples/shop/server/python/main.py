@@ -105,12 +105,20 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def route(self):
+        self.reject_unread_bodies()
         path = urlsplit(self.path).path
         for method, pattern, handler in ROUTES:
             match = self.command == method and re.fullmatch(pattern, path)
             if match:
                 return handler(self, match[1])
         raise Rejection(404, "not_found")
+
+    def reject_unread_bodies(self):
+        """A body that no handler reads would be parsed as the next request of the connection."""
+        lengths = self.headers.get_all("Content-Length", [])
+        has_body = self.command == "GET" and lengths not in ([], ["0"])
+        if "Transfer-Encoding" in self.headers or len(lengths) > 1 or has_body:
+            raise Rejection(400, "invalid")
 
     def file(self, path):
         if path not in FILES:
@@ -141,7 +149,8 @@ class Handler(BaseHTTPRequestHandler):
         if not event:
             raise Rejection(401, "invalid_signature")
         if event["type"] == "token.created":
-            orders.mark_card_saved(event["data"]["token"].get("metadata", {}).get("order_id"))
+            metadata = event["data"]["token"].get("metadata") or {}
+            orders.mark_card_saved(metadata.get("order_id"))
         return 204, None, b""
 
     def read_json(self):
