@@ -218,14 +218,16 @@ function showOrder(order) {
   showSaved(order);
 }
 
-/** Asks for the order until the webhook has told the server that the vault has the card. */
+/** Reads the order until the server has received the webhook for the saved card, for a minute at most. */
 async function showSaved(order) {
-  byId("receipt-saved").textContent = order.card_saved ? "Ready for your next order" : "Saving...";
-  if (!order.card_saved) {
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-    const response = await fetch(`/orders/${order.id}`).catch(() => undefined);
-    showSaved(response?.ok ? await response.json() : order);
+  const saved = byId("receipt-saved");
+  let isSaved = order.card_saved;
+  for (let reads = 0; !isSaved && reads < READS_MAX; reads++) {
+    saved.textContent = "Saving...";
+    await second();
+    isSaved = (await request(`/orders/${order.id}`))?.body.card_saved;
   }
+  saved.textContent = isSaved ? "Ready for your next order" : "Not confirmed yet";
 }
 
 function showItem({ name, description, amount, currency }) {
