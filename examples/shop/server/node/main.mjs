@@ -125,7 +125,7 @@ async function readBody(request) {
   return Buffer.concat(chunks);
 }
 
-/** An error that the page is told about. */
+/** An error that is returned to the page. */
 function rejection(status, code) {
   return Object.assign(new Error(code), { status, code });
 }

@@ -26,7 +26,7 @@ const REQUESTOR = { id: "9876543210001", name: "Coat & Hat", url: "https://shop.
 /** ISO 4217, as 3-D Secure has it. */
 const CURRENCY_NUMBERS = { EUR: "978" };
 
-/** Asks the issuer whether the cardholder is genuine. */
+/** Authenticates with 3-D Secure. */
 export function authenticate({ sessionId, item, name, email }) {
   return vault.threeds.sessions.authenticate(sessionId, {
     authenticationCategory: "payment",

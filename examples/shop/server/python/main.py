@@ -65,7 +65,7 @@ FILES = {
 
 
 class Rejection(Exception):
-    """An error that the page is told about."""
+    """An error that is returned to the page."""
 
     def __init__(self, status, code):
         super().__init__(code)

@@ -36,7 +36,7 @@ CURRENCY_NUMBERS = {"EUR": "978"}
 
 
 def authenticate(order):
-    """Asks the issuer whether the cardholder is genuine."""
+    """Authenticates with 3-D Secure."""
     return vault.threeds.sessions.authenticate(
         order.session_id,
         authentication_category="payment",
