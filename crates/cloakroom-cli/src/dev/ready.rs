@@ -113,10 +113,6 @@ curl -s {base_url}/tokens/{id} -H 'BT-API-KEY: {private}'
 }
 
 fn announce_shop(shop: &ShopReady, profile: &Path) {
-    let environment = shop.environment.iter();
-    let environment: Vec<String> = environment
-        .map(|(name, value)| format!("  {name}={value}"))
-        .collect();
     print_line!(
         "\
 The demo shop is at {url}, in a browser that finds it on this machine:
@@ -126,13 +122,19 @@ The demo shop is at {url}, in a browser that finds it on this machine:
   5204 2477 5000 1471   paid                        4000 0200 0000 0000   paid after a challenge; the code is 1234
   4000 0000 0000 0002   declined by the processor   4264 2815 1111 2228   not authenticated by the issuer
   Use any expiration date in the future and any security code.
-
-Environment of the shop's server:
-
-{environment}
 ",
         url = shop.url,
         command = browser::command_line(shop, profile),
-        environment = environment.join("\n"),
     );
+    // The environment has secrets. It is printed only if the developer starts the server.
+    if shop.is_server_external {
+        let environment = shop.environment.iter();
+        let environment: Vec<String> = environment
+            .map(|(name, value)| format!("  {name}={value}"))
+            .collect();
+        print_line!(
+            "Environment of the shop's server:\n\n{}\n",
+            environment.join("\n")
+        );
+    }
 }

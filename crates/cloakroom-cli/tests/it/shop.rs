@@ -41,7 +41,9 @@ fn dev(folder: &Path) -> Command {
 fn the_server_gets_keys_that_can_pay_but_not_read_cards() {
     let folder = tempfile::tempdir().unwrap();
     fake_shop(folder.path());
-    let mut child = dev(folder.path()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut command = dev(folder.path());
+    command.env("OTHER_SECRET", "not for the shop");
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let ready: Value = serde_json::from_str(&first_line(&mut child)).unwrap();
 
     let text = fs::read_to_string(folder.path().join("environment")).unwrap();
@@ -56,6 +58,8 @@ fn the_server_gets_keys_that_can_pay_but_not_read_cards() {
             "{name}"
         );
     }
+    assert!(environment.contains_key("PATH"));
+    assert!(!environment.contains_key("OTHER_SECRET"));
     let card = json!({"type": "card", "data": {"number": "4242424242424242"}});
     let (private, public) = (
         environment["VAULT_PRIVATE_KEY"],

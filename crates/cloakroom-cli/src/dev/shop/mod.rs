@@ -72,6 +72,7 @@ pub(super) struct Shop {
     processor: Processor,
     /// Port of the shop's server.
     port: u16,
+    is_server_external: bool,
 }
 
 /// How to reach the shop, and the environment of its server.
@@ -83,6 +84,9 @@ pub(super) struct ShopReady {
     pub(super) hosts: [&'static str; 2],
     pub(super) public_key_sha256: String,
     pub(super) environment: BTreeMap<&'static str, String>,
+    /// Whether the developer starts the server, and needs its environment.
+    #[serde(skip)]
+    pub(super) is_server_external: bool,
 }
 
 /// A shop that runs until it is dropped.
@@ -110,6 +114,7 @@ impl ShopArguments {
             front: Front::bind(&[SHOP_HOST, VAULT_HOST]).await?,
             processor: Processor::start().await?,
             port: free_port()?,
+            is_server_external: matches!(self.shop_server, Language::None),
         }))
     }
 }
@@ -189,6 +194,7 @@ impl Shop {
             hosts: [SHOP_HOST, VAULT_HOST],
             public_key_sha256: self.front.tls.public_key_sha256.clone(),
             environment,
+            is_server_external: self.is_server_external,
         };
         let mut front = JoinSet::new();
         front.spawn(self.front.run(backends));

@@ -8,6 +8,9 @@ use tokio::process::{Child, Command};
 
 use super::{Language, ShopReady, find_program};
 
+/// Variables of this process that the server inherits. Others may have secrets that are not for the shop.
+const INHERITED: [&str; 3] = ["PATH", "HOME", "ATTEMPTS_MAX"];
+
 /// A program of the shop's server that is installed.
 pub(crate) struct Server {
     program: PathBuf,
@@ -49,8 +52,11 @@ impl Server {
 
     /// Starts the server, which is killed when the process is dropped.
     pub(crate) fn start(&self, ready: &ShopReady) -> anyhow::Result<Child> {
+        let inherited = INHERITED.map(|name| Some((name, std::env::var_os(name)?)));
         Command::new(&self.program)
             .arg(&self.file)
+            .env_clear()
+            .envs(inherited.into_iter().flatten())
             .envs(&ready.environment)
             .stdin(Stdio::null())
             // Standard output is for the result of this command.
