@@ -1,0 +1,106 @@
+//! A submitted card, as far as a form decides about it. The data itself is validated like that of any token intent.
+
+use std::collections::BTreeMap;
+
+use cloakroom_platform::api::FieldError;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::value::RawValue;
+
+const MEMBERS: [&str; 4] = ["number", "expiration_month", "expiration_year", "cvc"];
+const NAME_LENGTH_MAX: usize = 100;
+/// A card is valid until the end of its month, everywhere.
+const ZONES: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
+
+/// Requires exactly the members of the form, and an expiration date that is not in the past.
+pub(super) fn check(card: &RawValue, now: Timestamp) -> Vec<FieldError> {
+    let members: Option<BTreeMap<&str, &RawValue>> = serde_json::from_str(card.get()).ok();
+    let Some(members) = members else {
+        return vec![FieldError::new("data", "must be an object")];
+    };
+    let missing = MEMBERS.iter().filter(|name| !members.contains_key(**name));
+    let missing = missing.map(|name| FieldError::new(format!("data.{name}"), "is required"));
+    let mut broken: Vec<FieldError> = missing.collect();
+    if members.keys().any(|name| !MEMBERS.contains(name)) {
+        broken.push(FieldError::new(
+            "data",
+            "must contain only the members of a card",
+        ));
+    }
+    let integer = |name: &str| members.get(name)?.get().parse::<i16>().ok();
+    if let (Some(month), Some(year)) = (integer("expiration_month"), integer("expiration_year")) {
+        let earlier = now.checked_sub(ZONES).unwrap_or(now);
+        let date = earlier.to_zoned(TimeZone::UTC).date();
+        if (year, month) < (date.year(), i16::from(date.month())) {
+            let rule = "must not be in the past";
+            broken.push(FieldError::new("data.expiration_year", rule));
+        }
+    }
+    broken
+}
+
+/// Checks the name if the form asks for it.
+pub(super) fn check_name(name: Option<&str>, is_asked: bool) -> Option<FieldError> {
+    let Some(name) = name.filter(|_| is_asked) else {
+        return is_asked.then(|| FieldError::new("cardholder_name", "is required"));
+    };
+    let length = name.trim().chars().count();
+    let is_line = (1..=NAME_LENGTH_MAX).contains(&length) && !name.chars().any(char::is_control);
+    let rule = "must be one line of 1 to 100 characters";
+    (!is_line).then(|| FieldError::new("cardholder_name", rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_have_the_members_of_the_form_and_are_not_expired() {
+        let now: Timestamp = "2030-03-01T12:00:00Z".parse().unwrap();
+        let late: Timestamp = "2030-03-03T12:00:00Z".parse().unwrap();
+        let card = |month: &str, year: &str, more: &str| {
+            let text = format!(
+                r#"{{"number": "x", "expiration_month": {month}, "expiration_year": {year}, "cvc": "1"{more}}}"#
+            );
+            RawValue::from_string(text).unwrap()
+        };
+        let cases = [
+            (card("3", "2030", ""), now, ""),
+            (card("2", "2030", ""), now, ""),
+            (card("2", "2030", ""), late, "data.expiration_year"),
+            (card("12", "2029", ""), now, "data.expiration_year"),
+            (card("1", "2031", ""), now, ""),
+            (card("3", "2030", r#", "pin": "1""#), now, "data"),
+            (
+                RawValue::from_string("{}".to_owned()).unwrap(),
+                now,
+                "data.number",
+            ),
+            (RawValue::from_string("[]".to_owned()).unwrap(), now, "data"),
+        ];
+        for (card, now, expected) in cases {
+            let broken = check(&card, now);
+            let path = broken.first().map_or("", |broken| broken.path.as_str());
+            assert_eq!(path, expected, "{card}");
+        }
+    }
+
+    #[test]
+    fn names_are_required_if_asked_for() {
+        let long = "a".repeat(101);
+        let cases = [
+            (None, false, true),
+            (None, true, false),
+            (Some(""), true, false),
+            (Some("  "), true, false),
+            (Some("Ada Example"), true, true),
+            (Some("Ada\nExample"), true, false),
+            (Some(long.as_str()), true, false),
+            // Ignored.
+            (Some("Ada\nExample"), false, true),
+        ];
+        for (name, is_asked, is_valid) in cases {
+            assert_eq!(check_name(name, is_asked).is_none(), is_valid, "{name:?}");
+        }
+    }
+}
