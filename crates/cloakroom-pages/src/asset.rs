@@ -1,8 +1,8 @@
 //! The stylesheet and the scripts of all pages, compiled in.
 
-use axum::extract::{Path, RawQuery};
+use axum::extract::RawQuery;
 use axum::response::{IntoResponse, Response};
-use cloakroom_platform::api::{ApiError, Problem};
+use cloakroom_platform::api::{ApiError, PathId, Problem};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -91,12 +91,12 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> OpenApiRouter<S> {
     get, path = "/pages/assets/{name}", tag = "Hosted pages",
     params(("name" = String, Path, description = "The name of the file.")),
     responses(
-        (status = 200, description = "The file.", content_type = "text/plain"),
+        (status = 200, description = "The file.", content((String = "text/css"), (String = "text/javascript"))),
         (status = 404, description = "The file does not exist.", body = Problem),
     ),
 )]
 async fn show_asset(
-    Path(name): Path<String>,
+    PathId(name): PathId,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let asset = ALL.iter().find(|asset| asset.name == name);

@@ -26,7 +26,8 @@ pub(crate) fn routes() -> OpenApiRouter<TokenVault> {
     get, path = "/pages/branding/{id}/logo", tag = "Hosted pages",
     params(("id" = String, Path, description = "The id of the branding.")),
     responses(
-        (status = 200, description = "A PNG, JPEG or WebP image.", content_type = "image/*"),
+        (status = 200, description = "The image.",
+         content((Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"))),
         (status = 404, description = "The branding does not exist or has no logo.", body = Problem),
         (status = 503, description = "The database is unavailable.", body = Problem),
     ),

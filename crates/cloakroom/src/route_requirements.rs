@@ -209,8 +209,8 @@ route_requirements! {
     DELETE "/tenants/self/deletion" Permissions(&[TenantUpdate]);
     GET "/tenants/self/quotas" Permissions(&[TenantRead]);
     PUT "/tenants/self/quotas" Permissions(&[TenantUpdate]);
-    GET "/tenants/self/branding" Permissions(&[TenantRead]);
     PUT "/tenants/self/branding" Permissions(&[TenantUpdate]);
+    GET "/tenants/self/branding" Permissions(&[TenantRead]);
     DELETE "/tenants/self/branding" Permissions(&[TenantUpdate]);
     GET "/tenants/self/security-contact" Permissions(&[TenantRead]);
     PUT "/tenants/self/security-contact" Permissions(&[TenantUpdate]);

@@ -1,10 +1,10 @@
 //! Requests of cardholders' browsers: the page, and the submission of its form.
 
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use cloakroom_management::branding;
-use cloakroom_platform::api::{Answer, ApiError, BodyErrors, ClientAddr, JsonBody, Problem};
+use cloakroom_platform::api::{Answer, ApiError, BodyErrors, ClientAddr, JsonBody, PathId, Problem};
 use cloakroom_platform::telemetry::TraceId;
 use cloakroom_tokens::TokenVault;
 use http::HeaderMap;
@@ -41,7 +41,7 @@ pub fn routes() -> OpenApiRouter<TokenVault> {
 )]
 async fn show_checkout(
     State(vault): State<TokenVault>,
-    Path(key): Path<String>,
+    PathId(key): PathId,
     context: PageContext,
     visitor: VisitorParts,
 ) -> Result<Response, ApiError> {
@@ -90,7 +90,7 @@ struct LocationBody {
 )]
 async fn submit_card(
     State(vault): State<TokenVault>,
-    Path(key): Path<String>,
+    PathId(key): PathId,
     headers: HeaderMap,
     visitor: VisitorParts,
     body: Result<JsonBody, ApiError>,

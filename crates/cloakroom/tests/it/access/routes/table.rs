@@ -42,6 +42,10 @@ fn descriptions_name_the_requirements_of_each_route() {
             Requirement::Kinds(_) | Requirement::AnyOf(_) | Requirement::Permissions(_) => {
                 Some(route.needs.to_string())
             }
+            Requirement::PrivateKey(needed) => {
+                assert!(description.contains("and a private key"), "{route}");
+                Some(Requirement::Permissions(needed).to_string())
+            }
         };
         assert_eq!(
             required_in(&description),
