@@ -95,10 +95,7 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> OpenApiRouter<S> {
         (status = 404, description = "The file does not exist.", body = Problem),
     ),
 )]
-async fn show_asset(
-    PathId(name): PathId,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+async fn show_asset(PathId(name): PathId, RawQuery(query): RawQuery) -> Result<Response, ApiError> {
     let asset = ALL.iter().find(|asset| asset.name == name);
     let asset = asset.ok_or_else(|| ApiError::not_found("There is no such file."))?;
     let is_exact = query.as_deref() == Some(&format!("v={:016x}", asset.version));

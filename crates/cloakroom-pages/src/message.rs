@@ -148,8 +148,6 @@ messages! {
         "Reference", "Referenz", "Référence", "Referencia", "Referência";
     Amount "amount":
         "Amount", "Betrag", "Montant", "Importe", "Montante";
-    SecureConnection "secure_connection":
-        "Secure connection", "Sichere Verbindung", "Connexion sécurisée", "Conexión segura", "Ligação segura";
     CardTitle "card_title":
         "Enter your card details", "Kartendaten eingeben", "Saisissez les informations de votre carte",
         "Introduzca los datos de su tarjeta", "Introduza os dados do seu cartão";
@@ -162,8 +160,7 @@ messages! {
     SecurityCode "security_code":
         "Security code", "Prüfnummer", "Code de sécurité", "Código de seguridad", "Código de segurança";
     SecurityCodeHint "security_code_hint":
-        "{count} digits on the card", "{count} Ziffern auf der Karte", "{count} chiffres sur la carte",
-        "{count} dígitos de la tarjeta", "{count} dígitos no cartão";
+        "{count} digits", "{count} Ziffern", "{count} chiffres", "{count} dígitos", "{count} dígitos";
     CardholderName "cardholder_name":
         "Name on card", "Name auf der Karte", "Nom figurant sur la carte", "Nombre en la tarjeta", "Nome no cartão";
     Required "required":

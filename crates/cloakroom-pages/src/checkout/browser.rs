@@ -4,7 +4,9 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use cloakroom_management::branding;
-use cloakroom_platform::api::{Answer, ApiError, BodyErrors, ClientAddr, JsonBody, PathId, Problem};
+use cloakroom_platform::api::{
+    Answer, ApiError, BodyErrors, ClientAddr, JsonBody, PathId, Problem,
+};
 use cloakroom_platform::telemetry::TraceId;
 use cloakroom_tokens::TokenVault;
 use http::HeaderMap;
