@@ -115,6 +115,7 @@ async function runChallenge(page) {
   const [main, place] = [find("main"), find("challenge")];
   main.hidden = true;
   place.hidden = false;
+  place.setAttribute("aria-label", messages.challenge_shown);
   document.body.dataset.view = "challenge";
   document.title = `${messages.challenge_frame} – ${document.title}`;
   await runIssuerPage({ ...page, parent: place }, "challenge", CHALLENGE_SECONDS);
