@@ -30,10 +30,8 @@ class Field {
     this.#label = (document.querySelector(`label[for="${id}"]`) as HTMLElement).textContent as string;
     this.node.addEventListener("input", () => {
       this.#clean = reformat(this.node, format, this.#clean);
-      // An error goes away as soon as it is corrected, and appears only when the cardholder leaves the field.
-      if (this.hasError && this.problem() === undefined) {
-        this.show(undefined);
-      }
+      // An error appears when the cardholder leaves the field, and goes away while they correct it.
+      this.show(undefined);
       onChange();
     });
     this.node.addEventListener("blur", () => {
@@ -47,10 +45,6 @@ class Field {
 
   get value(): string {
     return this.#clean;
-  }
-
-  get hasError(): boolean {
-    return this.node.getAttribute("aria-invalid") === "true";
   }
 
   refresh(): void {
