@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cloakroom_platform::api::FieldError;
+use cloakroom_platform::card_numbers::{NO_CARD_NUMBER, contains_card_number};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::value::RawValue;
@@ -39,15 +40,19 @@ pub(super) fn check(card: &RawValue, now: Timestamp) -> Vec<FieldError> {
     broken
 }
 
-/// Checks the name if the form asks for it.
+/// Checks the name if the form asks for it. The merchant reads the name, so it must not contain a card number.
 pub(super) fn check_name(name: Option<&str>, is_asked: bool) -> Option<FieldError> {
     let Some(name) = name.filter(|_| is_asked) else {
         return is_asked.then(|| FieldError::new("cardholder_name", "is required"));
     };
     let length = name.trim().chars().count();
     let is_line = (1..=NAME_LENGTH_MAX).contains(&length) && !name.chars().any(char::is_control);
-    let rule = "must be one line of 1 to 100 characters";
-    (!is_line).then(|| FieldError::new("cardholder_name", rule))
+    let rule = match (is_line, contains_card_number(name)) {
+        (false, _) => "must be one line of 1 to 100 characters",
+        (true, true) => NO_CARD_NUMBER,
+        (true, false) => return None,
+    };
+    Some(FieldError::new("cardholder_name", rule))
 }
 
 #[cfg(test)]
@@ -96,6 +101,8 @@ mod tests {
             (Some("Ada Example"), true, true),
             (Some("Ada\nExample"), true, false),
             (Some(long.as_str()), true, false),
+            (Some("4242 4242 4242 4242"), true, false),
+            (Some("Ada 4242-4242-4242-4242"), true, false),
             // Ignored.
             (Some("Ada\nExample"), false, true),
         ];

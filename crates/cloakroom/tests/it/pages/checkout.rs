@@ -434,6 +434,30 @@ async fn invalid_cards_are_rejected_without_echo_and_leave_the_session_open() {
     assert_eq!(checkout.submit(&card(NUMBER)).await.status, StatusCode::OK);
 }
 
+/// Covers 31.5.
+///
+/// Merchants read the name in clear.
+#[tokio::test]
+async fn a_card_number_is_not_accepted_as_cardholder_name() {
+    let mut new = new_session();
+    new["collect_cardholder_name"] = json!(true);
+    let checkout = Checkout::start_with(new).await;
+    let with_name = |name: &str| {
+        let mut body = card(NUMBER);
+        body["cardholder_name"] = json!(name);
+        body
+    };
+    for name in [NUMBER, "4242 4242 4242 4242", "Ada 4242-4242-4242-4242"] {
+        let response = checkout.submit(&with_name(name)).await;
+        assert_eq!(response.refused(), ["cardholder_name"], "{name}");
+        assert!(!String::from_utf8_lossy(&response.bytes).contains("4242"));
+    }
+    assert_eq!(checkout.intents().await, 0);
+    assert_eq!(checkout.read().await["status"], "open");
+    let accepted = checkout.submit(&with_name("Ada Example")).await;
+    assert_eq!(accepted.status, StatusCode::OK, "{}", accepted.body);
+}
+
 /// Covers 31.6.
 ///
 /// Invalid numbers count per application and address, over all of its sessions.
