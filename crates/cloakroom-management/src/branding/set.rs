@@ -8,8 +8,8 @@ use cloakroom_core::caller::Caller;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::api::FieldError;
-use cloakroom_platform::card_numbers::{NO_CARD_NUMBER, contains_card_number};
 use cloakroom_platform::ids;
+use cloakroom_platform::one_line::one_line;
 
 use super::color::{Color, Colors, DARK_SURFACE, LIGHT_SURFACE};
 use super::image::{BYTES_MAX, Image};
@@ -45,7 +45,7 @@ pub async fn set(
     let mut broken = Vec::new();
     let branding = Branding {
         id: ids::new_uuid(),
-        name: new.name.filter(|name| check_name(name, &mut broken)),
+        name: name(new.name.as_deref(), &mut broken),
         colors: colors("colors", new.colors, LIGHT_SURFACE, &mut broken),
         dark_colors: colors("dark_colors", new.dark_colors, DARK_SURFACE, &mut broken),
         logo: logo(new.logo, &mut broken),
@@ -65,18 +65,11 @@ pub async fn set(
     Ok(branding)
 }
 
-fn check_name(name: &str, broken: &mut Vec<FieldError>) -> bool {
-    let length = name.trim().chars().count();
-    let is_line = (1..=NAME_LENGTH_MAX).contains(&length) && !name.chars().any(char::is_control);
-    if !is_line {
-        broken.push(FieldError::new(
-            "name",
-            "must be one line of 1 to 50 characters",
-        ));
-    } else if contains_card_number(name) {
-        broken.push(FieldError::new("name", NO_CARD_NUMBER));
-    }
-    broken.is_empty()
+fn name(name: Option<&str>, broken: &mut Vec<FieldError>) -> Option<String> {
+    one_line(name?, NAME_LENGTH_MAX)
+        .map(str::to_owned)
+        .map_err(|rule| broken.push(FieldError::new("name", rule)))
+        .ok()
 }
 
 fn colors(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cloakroom_platform::api::FieldError;
-use cloakroom_platform::card_numbers::{NO_CARD_NUMBER, contains_card_number};
+use cloakroom_platform::one_line::one_line;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::value::RawValue;
@@ -40,19 +40,18 @@ pub(super) fn check(card: &RawValue, now: Timestamp) -> Vec<FieldError> {
     broken
 }
 
-/// Checks the name if the form asks for it. The merchant reads the name, so it must not contain a card number.
-pub(super) fn check_name(name: Option<&str>, is_asked: bool) -> Option<FieldError> {
-    let Some(name) = name.filter(|_| is_asked) else {
-        return is_asked.then(|| FieldError::new("cardholder_name", "is required"));
-    };
-    let length = name.trim().chars().count();
-    let is_line = (1..=NAME_LENGTH_MAX).contains(&length) && !name.chars().any(char::is_control);
-    let rule = match (is_line, contains_card_number(name)) {
-        (false, _) => "must be one line of 1 to 100 characters",
-        (true, true) => NO_CARD_NUMBER,
-        (true, false) => return None,
-    };
-    Some(FieldError::new("cardholder_name", rule))
+/// Validates the name if the form requires it, and ignores it otherwise. The merchant reads the name, so it must not
+/// contain a card number.
+pub(super) fn validate_name(
+    name: Option<&str>,
+    is_required: bool,
+) -> Result<Option<&str>, FieldError> {
+    let error = |rule: String| FieldError::new("cardholder_name", rule);
+    match (is_required, name) {
+        (false, _) => Ok(None),
+        (true, None) => Err(error("is required".to_owned())),
+        (true, Some(name)) => one_line(name, NAME_LENGTH_MAX).map(Some).map_err(error),
+    }
 }
 
 #[cfg(test)]
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_required_if_asked_for() {
+    fn names_are_validated_if_required() {
         let long = "a".repeat(101);
         let cases = [
             (None, false, true),
@@ -106,8 +105,10 @@ mod tests {
             // Ignored.
             (Some("Ada\nExample"), false, true),
         ];
-        for (name, is_asked, is_valid) in cases {
-            assert_eq!(check_name(name, is_asked).is_none(), is_valid, "{name:?}");
+        for (name, is_required, is_valid) in cases {
+            let validated = validate_name(name, is_required);
+            assert_eq!(validated.is_ok(), is_valid, "{name:?}");
         }
+        assert_eq!(validate_name(Some(" Ada "), true), Ok(Some("Ada")));
     }
 }

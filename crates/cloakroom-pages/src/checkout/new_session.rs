@@ -5,7 +5,7 @@ use std::time::Duration;
 use cloakroom_core::access::TenantKind;
 use cloakroom_core::caller::Caller;
 use cloakroom_platform::api::{Expiry, FieldError};
-use cloakroom_platform::card_numbers::{NO_CARD_NUMBER, contains_card_number};
+use cloakroom_platform::one_line::one_line;
 use iso_currency::Currency;
 use jiff::Timestamp;
 
@@ -52,9 +52,11 @@ impl NewSession {
             url("cancel_url", self.cancel_url),
         );
         let price = price(self.amount, self.currency, &mut broken);
-        if let Some(rule) = self.reference.as_deref().and_then(reference_error) {
-            broken.push(FieldError::new("reference", rule));
-        }
+        let reference = self.reference.as_deref().and_then(|reference| {
+            one_line(reference, REFERENCE_LENGTH_MAX)
+                .map_err(|rule| broken.push(FieldError::new("reference", rule)))
+                .ok()
+        });
         if let Some(locale) = &self.locale
             && Language::of_tag(locale).is_none()
         {
@@ -70,7 +72,7 @@ impl NewSession {
                     return_url,
                     cancel_url,
                     price,
-                    reference: self.reference,
+                    reference: reference.map(str::to_owned),
                     locale: self
                         .locale
                         .and_then(|tag| Language::of_tag(&tag))
@@ -123,17 +125,6 @@ fn price(
         amount: amount.unsigned_abs(),
         currency,
     })
-}
-
-fn reference_error(reference: &str) -> Option<&'static str> {
-    let length = reference.trim().chars().count();
-    let is_line =
-        (1..=REFERENCE_LENGTH_MAX).contains(&length) && !reference.chars().any(char::is_control);
-    match (is_line, contains_card_number(reference)) {
-        (false, _) => Some("must be one line of 1 to 50 characters"),
-        (true, true) => Some(NO_CARD_NUMBER),
-        (true, false) => None,
-    }
 }
 
 fn expiry(text: Option<&str>, now: Timestamp) -> Result<Timestamp, &'static str> {

@@ -29,12 +29,13 @@ pub(super) async fn submit(
         return Err(Error::NotOpen);
     }
     let now = vault.clock.now().await?;
-    let name = card.cardholder_name.filter(|_| session.facts.collects_name);
     let mut broken = card::check(card.data, now);
-    broken.extend(card::check_name(
-        name.as_deref(),
-        session.facts.collects_name,
-    ));
+    let is_required = session.facts.collects_name;
+    let name = card::validate_name(card.cardholder_name.as_deref(), is_required);
+    let name = name.unwrap_or_else(|error| {
+        broken.push(error);
+        None
+    });
     let new = NewIntent {
         kind: Some("card".to_owned()),
         data: Some(card.data),
@@ -46,7 +47,7 @@ pub(super) async fn submit(
     let intent = intents::prepare(vault, &caller, new).await?;
     let next = session.complete(Completion {
         token_intent_id: intent.id(),
-        cardholder_name: name.map(|name| name.trim().to_owned()),
+        cardholder_name: name.map(str::to_owned),
         completed_at: now,
     });
     let sealed = sealed::seal(vault, caller.tenant, &next).await?;

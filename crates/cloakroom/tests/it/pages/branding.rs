@@ -73,8 +73,9 @@ async fn branding_is_shown_on_pages_until_it_is_deleted() {
 
     // Every change has URLs of its own, which browsers cache.
     let renamed = manager
-        .put("/tenants/self/branding", json!({"name": "Hats"}))
+        .put("/tenants/self/branding", json!({"name": "  Hats "}))
         .await;
+    assert_eq!(renamed.body["name"], "Hats");
     assert_eq!(renamed.body.get("logo_url"), None);
     assert_eq!(
         anonymous.get(&logo_path).await.status,
@@ -105,6 +106,8 @@ async fn invalid_branding_is_rejected_by_attribute() {
     let cases = [
         (json!({"name": ""}), vec!["name"]),
         (json!({"name": "a\nb"}), vec!["name"]),
+        (json!({"name": "Coat \u{202e}taH"}), vec!["name"]),
+        (json!({"name": "Coat\u{200b}Hat"}), vec!["name"]),
         (json!({"name": "4242 4242 4242 4242"}), vec!["name"]),
         (json!({"name": "a".repeat(51)}), vec!["name"]),
         (

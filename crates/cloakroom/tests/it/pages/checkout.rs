@@ -245,6 +245,8 @@ async fn invalid_sessions_are_rejected_by_attribute() {
         ("reference", json!(NUMBER), "reference"),
         ("reference", json!("a\u{0}b"), "reference"),
         ("reference", json!("a".repeat(51)), "reference"),
+        ("reference", json!("a\u{202e}b"), "reference"),
+        ("reference", json!("a\u{feff}b"), "reference"),
         ("locale", json!("ja"), "locale"),
         ("expires_at", json!("2020-01-01T00:00:00Z"), "expires_at"),
         ("expires_at", json!("2099-01-01T00:00:00Z"), "expires_at"),
