@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use cloakroom_core::access::TenantKind;
 use cloakroom_platform::api::FieldError;
 use cloakroom_platform::one_line::one_line;
+use cloakroom_tokens::types::{TokenKind, validate_data};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 const MEMBERS: [&str; 4] = ["number", "expiration_month", "expiration_year", "cvc"];
@@ -13,13 +16,24 @@ const NAME_LENGTH_MAX: usize = 100;
 /// A card is valid until the end of its month, everywhere.
 const ZONES: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 
+/// The expiration date in normalized data.
+#[derive(Deserialize)]
+struct Expiration {
+    expiration_month: i16,
+    expiration_year: i16,
+}
+
 /// Requires exactly the members of the form, and an expiration date that is not in the past.
-pub(super) fn check(card: &RawValue, now: Timestamp) -> Vec<FieldError> {
+///
+/// The date is that of the normalized data, in which strings are integers. Data that cannot be normalized is reported
+/// by the validation of the token intent.
+pub(super) fn check(card: &RawValue, tenant_kind: TenantKind, now: Timestamp) -> Vec<FieldError> {
     let members: Option<BTreeMap<&str, &RawValue>> = serde_json::from_str(card.get()).ok();
     let Some(members) = members else {
         return vec![FieldError::new("data", "must be an object")];
     };
-    let missing = MEMBERS.iter().filter(|name| !members.contains_key(**name));
+    let is_missing = |name: &str| members.get(name).is_none_or(|value| value.get() == "null");
+    let missing = MEMBERS.iter().filter(|name| is_missing(name));
     let missing = missing.map(|name| FieldError::new(format!("data.{name}"), "is required"));
     let mut broken: Vec<FieldError> = missing.collect();
     if members.keys().any(|name| !MEMBERS.contains(name)) {
@@ -28,16 +42,20 @@ pub(super) fn check(card: &RawValue, now: Timestamp) -> Vec<FieldError> {
             "must contain only the members of a card",
         ));
     }
-    let integer = |name: &str| members.get(name)?.get().parse::<i16>().ok();
-    if let (Some(month), Some(year)) = (integer("expiration_month"), integer("expiration_year")) {
-        let earlier = now.checked_sub(ZONES).unwrap_or(now);
-        let date = earlier.to_zoned(TimeZone::UTC).date();
-        if (year, month) < (date.year(), i16::from(date.month())) {
-            let rule = "must not be in the past";
-            broken.push(FieldError::new("data.expiration_year", rule));
-        }
+    let validated = validate_data(TokenKind::Card, card, tenant_kind).ok();
+    let expiration = validated.and_then(|it| serde_json::from_slice(it.data.expose()).ok());
+    if expiration.is_some_and(|expiration| is_past(&expiration, now)) {
+        let rule = "must not be in the past";
+        broken.push(FieldError::new("data.expiration_year", rule));
     }
     broken
+}
+
+fn is_past(expiration: &Expiration, now: Timestamp) -> bool {
+    let earlier = now.checked_sub(ZONES).unwrap_or(now);
+    let date = earlier.to_zoned(TimeZone::UTC).date();
+    let current = (date.year(), i16::from(date.month()));
+    (expiration.expiration_year, expiration.expiration_month) < current
 }
 
 /// Validates the name if the form requires it, and ignores it otherwise. The merchant reads the name, so it must not
@@ -64,7 +82,7 @@ mod tests {
         let late: Timestamp = "2030-03-03T12:00:00Z".parse().unwrap();
         let card = |month: &str, year: &str, more: &str| {
             let text = format!(
-                r#"{{"number": "x", "expiration_month": {month}, "expiration_year": {year}, "cvc": "1"{more}}}"#
+                r#"{{"number": "4242424242424242", "expiration_month": {month}, "expiration_year": {year}, "cvc": "123"{more}}}"#
             );
             RawValue::from_string(text).unwrap()
         };
@@ -74,6 +92,11 @@ mod tests {
             (card("2", "2030", ""), late, "data.expiration_year"),
             (card("12", "2029", ""), now, "data.expiration_year"),
             (card("1", "2031", ""), now, ""),
+            (card("\"12\"", "\"2029\"", ""), now, "data.expiration_year"),
+            (card("12", "\"2029\"", ""), now, "data.expiration_year"),
+            (card("\"03\"", "\"2030\"", ""), now, ""),
+            (card("null", "2031", ""), now, "data.expiration_month"),
+            (card("1", "null", ""), now, "data.expiration_year"),
             (card("3", "2030", r#", "pin": "1""#), now, "data"),
             (
                 RawValue::from_string("{}".to_owned()).unwrap(),
@@ -83,7 +106,7 @@ mod tests {
             (RawValue::from_string("[]".to_owned()).unwrap(), now, "data"),
         ];
         for (card, now, expected) in cases {
-            let broken = check(&card, now);
+            let broken = check(&card, TenantKind::Test, now);
             let path = broken.first().map_or("", |broken| broken.path.as_str());
             assert_eq!(path, expected, "{card}");
         }

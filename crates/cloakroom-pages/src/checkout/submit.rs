@@ -29,7 +29,7 @@ pub(super) async fn submit(
         return Err(Error::NotOpen);
     }
     let now = vault.clock.now().await?;
-    let mut broken = card::check(card.data, now);
+    let mut broken = card::check(card.data, caller.tenant_kind, now);
     let is_required = session.facts.collects_name;
     let name = card::validate_name(card.cardholder_name.as_deref(), is_required);
     let name = name.unwrap_or_else(|error| {

@@ -417,6 +417,16 @@ async fn invalid_cards_are_rejected_without_echo_and_leave_the_session_open() {
         (with("number", json!("4242424242424241")), "data.number"),
         (with("expiration_month", json!(13)), "data.expiration_month"),
         (with("expiration_year", json!(2020)), "data.expiration_year"),
+        (
+            with("expiration_year", json!("2020")),
+            "data.expiration_year",
+        ),
+        (with("expiration_year", Value::Null), "data.expiration_year"),
+        (
+            with("expiration_month", Value::Null),
+            "data.expiration_month",
+        ),
+        (with("cvc", Value::Null), "data.cvc"),
         (with("cvc", json!("12")), "data.cvc"),
         (with("pin", json!("1234")), "data"),
         (json!({"data": {"number": NUMBER}}), "data.cvc"),
