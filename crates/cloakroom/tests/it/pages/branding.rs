@@ -188,3 +188,23 @@ async fn branding_changed_by_sql_is_not_shown() {
         assert_eq!(read.body["code"], "altered_row", "{change}");
     }
 }
+
+/// Covers 31.2.
+#[tokio::test]
+async fn branding_whose_null_became_empty_is_altered() {
+    let vault = TestVault::start().await;
+    let tenant = tenant(&vault).await;
+    let manager = manager(&vault, &tenant).await;
+    let connection = vault.database.connect().await;
+    for change in [
+        "update branding set name = ''",
+        "update branding set dark_accent = ''",
+        "update branding set logo = ''",
+    ] {
+        let set = manager.put("/tenants/self/branding", json!({})).await;
+        assert_eq!(set.status, StatusCode::OK, "{}", set.body);
+        connection.execute(change, &[]).await.unwrap();
+        let read = manager.get("/tenants/self/branding").await;
+        assert_eq!(read.body["code"], "altered_row", "{change}");
+    }
+}
