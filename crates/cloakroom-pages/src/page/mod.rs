@@ -191,6 +191,10 @@ impl IntoResponse for Page {
         if !self.access.is_framed {
             let deny = HeaderValue::from_static("DENY");
             response.headers_mut().insert(X_FRAME_OPTIONS, deny);
+            // A site that opens the page in a window gets no reference to it.
+            let name = HeaderName::from_static("cross-origin-opener-policy");
+            let same_origin = HeaderValue::from_static("same-origin");
+            response.headers_mut().insert(name, same_origin);
         }
         response
     }

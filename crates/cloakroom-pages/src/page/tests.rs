@@ -118,6 +118,8 @@ async fn pages_in_windows_cannot_be_framed_and_open_nothing_unless_allowed() {
     let policy = header(&headers, "content-security-policy");
     assert!(policy.ends_with("; frame-ancestors 'none'"), "{policy}");
     assert_eq!(header(&headers, "x-frame-options"), "DENY");
+    let opener = header(&headers, "cross-origin-opener-policy");
+    assert_eq!(opener, "same-origin");
     for directive in ["connect-src", "frame-src", "form-action"] {
         assert!(policy.contains(&format!("{directive} 'none';")), "{policy}");
     }

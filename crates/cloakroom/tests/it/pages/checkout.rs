@@ -318,6 +318,7 @@ async fn pages_cannot_be_framed_cached_or_submitted_from_other_sites() {
         ("cache-control", "no-store"),
         ("referrer-policy", "no-referrer"),
         ("x-frame-options", "DENY"),
+        ("cross-origin-opener-policy", "same-origin"),
         ("x-content-type-options", "nosniff"),
         ("set-cookie", ""),
     ] {
