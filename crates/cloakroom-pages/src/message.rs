@@ -139,11 +139,11 @@ messages! {
         "Ha habido demasiadas solicitudes. Espere un momento e inténtelo de nuevo.",
         "Houve demasiados pedidos. Aguarde um momento e tente novamente.";
     ErrorServer "error_server":
-        "The service is temporarily unavailable. You have not been charged. Please try again.",
-        "Der Dienst ist vorübergehend nicht verfügbar. Es wurde nichts abgebucht. Bitte versuchen Sie es erneut.",
-        "Le service est temporairement indisponible. Vous n’avez pas été débité. Veuillez réessayer.",
-        "El servicio no está disponible temporalmente. No se le ha cobrado. Inténtelo de nuevo.",
-        "O serviço está temporariamente indisponível. Não foi efetuada nenhuma cobrança. Tente novamente.";
+        "The service is temporarily unavailable. Please try again.",
+        "Der Dienst ist vorübergehend nicht verfügbar. Bitte versuchen Sie es erneut.",
+        "Le service est temporairement indisponible. Veuillez réessayer.",
+        "El servicio no está disponible temporalmente. Inténtelo de nuevo.",
+        "O serviço está temporariamente indisponível. Tente novamente.";
     Reference "reference":
         "Reference", "Referenz", "Référence", "Referencia", "Referência";
     Amount "amount":
@@ -214,11 +214,11 @@ messages! {
         "Esta página requiere JavaScript. Actívelo y vuelva a cargar la página.",
         "Esta página requer JavaScript. Ative-o e recarregue a página.";
     CardHandling "card_handling":
-        "Your card number is encrypted and is not shared with {merchant}.",
-        "Ihre Kartennummer wird verschlüsselt und nicht an {merchant} weitergegeben.",
-        "Votre numéro de carte est chiffré et n’est pas communiqué à {merchant}.",
-        "Su número de tarjeta se cifra y no se comparte con {merchant}.",
-        "O número do seu cartão é encriptado e não é partilhado com {merchant}.";
+        "Your card details are encrypted and stored for {merchant}.",
+        "Ihre Kartendaten werden verschlüsselt und für {merchant} gespeichert.",
+        "Les informations de votre carte sont chiffrées et conservées pour {merchant}.",
+        "Los datos de su tarjeta se cifran y se guardan para {merchant}.",
+        "Os dados do seu cartão são encriptados e guardados para {merchant}.";
     Brand "brand":
         "Card brand: {brand}", "Kartenmarke: {brand}", "Marque de la carte : {brand}",
         "Marca de la tarjeta: {brand}", "Marca do cartão: {brand}";
