@@ -1,7 +1,8 @@
 //! Logos: PNG, JPEG and WebP images, recognized by their content.
 //!
-//! The whole structure is checked, not only the first bytes: a file that is also a script or an archive has bytes before,
-//! between or after the parts of the image. Images are not decoded.
+//! The structure is checked, but images are not decoded, and metadata can contain anything: a valid image may also be a
+//! script or an archive. Browsers treat it only as an image because it is served with a fixed media type, `nosniff` and
+//! a sandbox.
 
 /// Maximum size of a logo, in bytes.
 pub(super) const BYTES_MAX: usize = 64 * 1024;
