@@ -14,7 +14,7 @@ use super::{Branding, Error};
 pub async fn find(vault: &Vault, caller: &Caller) -> Result<Branding, Error> {
     caller.require_plain(Permission::TenantRead)?;
     let stored = store::find(&vault.db, caller.tenant).await?;
-    let branding = verified(vault, stored.ok_or(Error::NotFound)?)?;
+    let branding = verify(vault, stored.ok_or(Error::NotFound)?)?;
     let id = caller.tenant.uuid;
     let entry = Entry::new(caller, Operation::Read, EntityKind::Tenant, id);
     vault.audit.enqueue(vec![entry]).await?;
@@ -23,7 +23,7 @@ pub async fn find(vault: &Vault, caller: &Caller) -> Result<Branding, Error> {
 
 /// Finds the branding for a page of a tenant. A row that was changed by SQL is not shown to cardholders.
 pub async fn find_for_page(vault: &Vault, tenant: TenantId) -> Result<Option<Branding>, Error> {
-    genuine(vault, store::find(&vault.db, tenant).await?)
+    ignore_altered(vault, store::find(&vault.db, tenant).await?)
 }
 
 /// Finds a branding by its id alone, which is all that the URLs of logo and colors contain.
@@ -31,14 +31,17 @@ pub async fn find_by_id(vault: &Vault, id: &str) -> Result<Option<Branding>, Err
     let Ok(id) = id.parse::<Uuid>() else {
         return Ok(None);
     };
-    genuine(vault, store::find_by_id(&vault.db, id).await?)
+    ignore_altered(vault, store::find_by_id(&vault.db, id).await?)
 }
 
-fn genuine(vault: &Vault, stored: Option<StoredBranding>) -> Result<Option<Branding>, Error> {
+fn ignore_altered(
+    vault: &Vault,
+    stored: Option<StoredBranding>,
+) -> Result<Option<Branding>, Error> {
     let Some(stored) = stored else {
         return Ok(None);
     };
-    match verified(vault, stored) {
+    match verify(vault, stored) {
         Ok(branding) => Ok(Some(branding)),
         Err(Error::Altered) => {
             metrics::counter!("access_altered_rows_total").increment(1);
@@ -52,7 +55,7 @@ fn genuine(vault: &Vault, stored: Option<StoredBranding>) -> Result<Option<Brand
     }
 }
 
-fn verified(vault: &Vault, stored: StoredBranding) -> Result<Branding, Error> {
+fn verify(vault: &Vault, stored: StoredBranding) -> Result<Branding, Error> {
     let StoredBranding {
         row,
         row_mac,
