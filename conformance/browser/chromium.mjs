@@ -28,10 +28,10 @@ export function startBrowser() {
 /**
  * A new page in a profile of its own, handed to `body`. Afterwards nothing may have been asked for outside
  * of this machine, and nobody may have complained, but for answers with the `expected` statuses, which
- * Chromium calls errors.
+ * Chromium calls errors, and for messages that match `ignored`. `context` has options of the profile.
  */
-export async function watched(browser, { expected = [] }, body) {
-  const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
+export async function watched(browser, { expected = [], ignored = /(?!)/, context: options = {} }, body) {
+  const context = await browser.newContext({ viewport: { width: 1000, height: 900 }, ...options });
   context.setDefaultTimeout(PATIENCE_MS);
   const watch = { outside: [], complaints: [] };
   context.on("request", (request) => {
@@ -40,7 +40,7 @@ export async function watched(browser, { expected = [] }, body) {
       watch.outside.push(hostname);
     }
   });
-  const isExpected = (text) => expected.some((status) => text.includes(`status of ${status} `));
+  const isExpected = (text) => ignored.test(text) || expected.some((status) => text.includes(`status of ${status} `));
   context.on("console", (message) => {
     if (["error", "warning"].includes(message.type()) && !isExpected(message.text())) {
       watch.complaints.push(message.text());

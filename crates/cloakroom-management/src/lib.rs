@@ -1,5 +1,6 @@
-//! Management of a tenant: its settings and members, its applications and their keys, sessions, and its audit log.
+//! Management of a tenant: its settings, branding and members, its applications and their keys, sessions, and its audit log.
 
+pub mod branding;
 pub mod logs;
 pub mod tenants;
 
@@ -17,6 +18,7 @@ pub fn routes() -> OpenApiRouter<Vault> {
         .merge(sessions::routes())
         .merge(logs::routes())
         .merge(tenants::routes())
+        .merge(branding::routes())
         .merge(members::routes())
 }
 
@@ -25,6 +27,7 @@ pub fn statements() -> impl Iterator<Item = Statement> {
     [
         applications::STATEMENTS,
         applications::KEY_STATEMENTS,
+        branding::STATEMENTS,
         members::STATEMENTS,
         members::INVITATION_STATEMENTS,
         sessions::STATEMENTS,

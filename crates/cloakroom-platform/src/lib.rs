@@ -12,5 +12,6 @@ pub mod clock;
 pub mod config;
 pub mod egress_hosts;
 pub mod ids;
+pub mod one_line;
 pub mod storage;
 pub mod telemetry;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cloakroom_core::{audit, idempotency, rate_limits};
 use cloakroom_management::{applications, sessions, tenants};
+use cloakroom_pages::checkout;
 use cloakroom_platform::ids;
 use cloakroom_platform::storage::{self, Connection};
 use cloakroom_threeds::{networks, sessions as threeds};
@@ -282,6 +283,7 @@ pub async fn sweep_once(node: &Node, holder: Uuid) -> Result<Option<u64>, storag
     intents::sweep(node).await?;
     sessions::sweep(&node.db).await?;
     threeds::sweep(node).await?;
+    checkout::sweep(&node.db).await?;
     metrics::counter!("tokens_expired_total").increment(removed);
     idempotency::sweep(&node.db).await?;
     security_codes::sweep(node).await?;

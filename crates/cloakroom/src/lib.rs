@@ -25,6 +25,8 @@ pub use cloakroom_core::{
     keys, rate_limits, vault, velocity,
 };
 pub use cloakroom_management::{applications, logs, members, sessions, tenants};
+/// Hosted pages and the hosted card form.
+pub use cloakroom_pages as pages;
 /// What programs that run the service need of the platform.
 pub use cloakroom_platform::{api, config, ids, storage, telemetry};
 /// Proxied requests.
@@ -43,6 +45,7 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         .chain(cloakroom_core::statements())
         .chain(cloakroom_management::statements())
         .chain(cloakroom_tokens::statements())
+        .chain(cloakroom_pages::statements())
         .chain(cloakroom_threeds::statements())
         .chain(cloakroom_proxy::statements())
         .chain(cloakroom_webhooks::statements())

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
-use Requirement::{AnyOf, Key, KeyInUrl, Kinds, Nothing, Permissions};
+use Requirement::{AnyOf, Key, KeyInUrl, Kinds, Nothing, Permissions, PrivateKey};
 use cloakroom_core::access::ApplicationKind::{self, Private, Public};
 use cloakroom_core::access::Permission::{self, *};
 use cloakroom_core::access::{ALL_PERMISSIONS, USE_PERMISSIONS};
@@ -25,13 +25,26 @@ pub enum Requirement {
     AnyOf(&'static [Permission]),
     /// All of these. Scoped permissions are required in the containers of the affected tokens.
     Permissions(&'static [Permission]),
+    /// All of these, with a key of a private application.
+    PrivateKey(&'static [Permission]),
 }
 
 impl Requirement {
     pub fn permissions(self) -> &'static [Permission] {
         match self {
-            Self::Permissions(required) | Self::AnyOf(required) => required,
+            Self::Permissions(required) | Self::AnyOf(required) | Self::PrivateKey(required) => {
+                required
+            }
             Self::Nothing | Self::Key | Self::KeyInUrl | Self::Kinds(_) => &[],
+        }
+    }
+
+    /// Whether keys of applications of this kind can meet it.
+    pub fn admits(self, kind: ApplicationKind) -> bool {
+        match self {
+            Self::Kinds(kinds) => kinds.contains(&kind),
+            Self::PrivateKey(_) => kind == Private,
+            _ => true,
         }
     }
 }
@@ -53,6 +66,9 @@ impl fmt::Display for Requirement {
             Self::Permissions(required) => {
                 let names: Vec<String> = required.iter().map(|name| format!("`{name}`")).collect();
                 f.write_str(&names.join(" and "))
+            }
+            Self::PrivateKey(required) => {
+                write!(f, "{}, with a private key", Self::Permissions(required))
             }
         }
     }
@@ -88,6 +104,11 @@ route_requirements! {
     GET "/openapi.json" Nothing;
     GET "/pages/method.html" Nothing;
     GET "/pages/challenge.html" Nothing;
+    GET "/pages/assets/{name}" Nothing;
+    GET "/pages/branding/{id}/logo" Nothing;
+    GET "/pages/branding/{id}/colors.css" Nothing;
+    GET "/checkout/{key}" Nothing;
+    POST "/checkout/{key}/card" Nothing;
     GET "/web-elements/{version}/assets.json" Nothing;
     GET "/web-elements/{version}/client/index.js" Nothing;
     GET "/web-elements/{version}/hosted-elements/coordinator.js" Nothing;
@@ -111,6 +132,9 @@ route_requirements! {
     GET "/token-intents/{id}" Permissions(&[TokenIntentRead]);
     DELETE "/token-intents/{id}" Permissions(&[TokenIntentDelete]);
 
+    POST "/checkout/sessions" PrivateKey(&[TokenIntentCreate]);
+    GET "/checkout/sessions/{id}" PrivateKey(&[TokenIntentRead]);
+
     POST "/3ds/sessions" Permissions(&[ThreedsSessionCreate]);
     GET "/3ds/sessions/{id}" Permissions(&[ThreedsSessionRead]);
     PUT "/3ds/sessions/{id}" Permissions(&[ThreedsSessionCreate]);
@@ -124,6 +148,7 @@ route_requirements! {
     POST "/3ds/redirect/{id}/device" KeyInUrl;
     POST "/3ds/redirect/{id}/authenticate" KeyInUrl;
     POST "/3ds/redirect/{id}/finish" KeyInUrl;
+    POST "/3ds/redirect/{id}/cancel" KeyInUrl;
 
     POST "/applications" Permissions(&[ApplicationCreate]);
     GET "/applications" Permissions(&[ApplicationRead]);
@@ -184,6 +209,9 @@ route_requirements! {
     DELETE "/tenants/self/deletion" Permissions(&[TenantUpdate]);
     GET "/tenants/self/quotas" Permissions(&[TenantRead]);
     PUT "/tenants/self/quotas" Permissions(&[TenantUpdate]);
+    PUT "/tenants/self/branding" Permissions(&[TenantUpdate]);
+    GET "/tenants/self/branding" Permissions(&[TenantRead]);
+    DELETE "/tenants/self/branding" Permissions(&[TenantUpdate]);
     GET "/tenants/self/security-contact" Permissions(&[TenantRead]);
     PUT "/tenants/self/security-contact" Permissions(&[TenantUpdate]);
     POST "/tenants/self/connections" Key;

@@ -42,6 +42,7 @@ entity_kinds! {
     ApplicationKey 6 "application_key" "Application Key" "Application key";
     Bank 3 "bank" "Bank" "Token";
     Card 2 "card" "Card" "Token";
+    CheckoutSession 18 "checkout_session" "Checkout Session" "Checkout session";
     ClientKey 11 "key" "Client Encryption Key" "Client encryption key";
     Destination 17 "destination" "Destination" "Destination";
     Document 15 "document" "Document" "Document";

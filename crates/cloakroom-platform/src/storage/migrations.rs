@@ -116,6 +116,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "proxies",
         sql: include_str!("../../../../migrations/0021_proxies.sql"),
     },
+    Migration {
+        number: 22,
+        name: "hosted_pages",
+        sql: include_str!("../../../../migrations/0022_hosted_pages.sql"),
+    },
 ];
 
 /// The table of applied migrations. They are identified by number alone: an applied migration is never edited.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
+use cloakroom_pages::{Page, PageContext};
 use cloakroom_platform::api::{ApiError, PathId, Problem, Received};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{decode, form, is_id_of, neutral};
-use crate::pages::{self, Page};
+use super::{decode, form, is_id_of};
+use crate::pages;
 use crate::server::ThreedsServer;
 use crate::sessions::{self, Session};
 
@@ -31,6 +32,7 @@ use crate::sessions::{self, Session};
 pub(super) async fn notify(
     State(server): State<ThreedsServer>,
     PathId(id): PathId,
+    context: PageContext,
     received: Option<Extension<Arc<Received>>>,
 ) -> Result<Page, ApiError> {
     let form: ChallengeForm = form(received)?;
@@ -42,17 +44,19 @@ pub(super) async fn notify(
     };
     check(&session, &text)?;
     if !session.is_challenged() {
-        return Ok(neutral());
+        return Ok(pages::neutral(&context));
     }
     let id = session.id;
     let Ok(session) = sessions::complete_challenge(&server, session).await else {
         return Ok(pages::failure_notification(
+            &context,
             &id,
             "The result could not be retrieved.",
         ));
     };
     let closes = session.facts.web_challenge_mode.as_deref() == Some("redirect");
     Ok(pages::challenge_notification(
+        &context,
         &session.id,
         session.outcome(),
         closes,
@@ -65,8 +69,8 @@ pub(super) async fn notify(
     params(("id" = String, Path, description = "The session ID.")),
     responses((status = 200, description = "A page.", content_type = "text/html")),
 )]
-pub(super) async fn show() -> Page {
-    neutral()
+pub(super) async fn show(context: PageContext) -> Page {
+    pages::neutral(&context)
 }
 
 #[derive(Deserialize, ToSchema)]

@@ -20,6 +20,8 @@ use cloakroom_core::caller::Caller;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_crypto::random_base58;
 use cloakroom_emv3ds::{CReq, Message, base64url, write};
+use cloakroom_management::branding::{self, Branding};
+use cloakroom_pages::{Money, PageContext};
 use cloakroom_platform::api::{
     Answer, ApiError, ClientAddr, PathId, Problem, ReadErrors, Received, read_json,
 };
@@ -27,7 +29,7 @@ use cloakroom_platform::telemetry::TraceId;
 use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_LANGUAGE};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use subtle::ConstantTimeEq as _;
 use utoipa::ToSchema;
 
@@ -68,14 +70,18 @@ type Request = (
 pub(super) async fn show(
     State(server): State<ThreedsServer>,
     PathId(id): PathId,
+    context: PageContext,
     request: Request,
 ) -> Result<Response, ApiError> {
     let caller = authenticate_key(&server, request).await?;
-    let (session, _) = load(&server, &caller, &id).await?;
+    let (session, hosted) = load(&server, &caller, &id).await?;
+    let branding = branding::find_for_page(&server, caller.tenant).await?;
+    let device = session.facts.device_info.as_ref();
+    let context = context.with_language(device.and_then(|it| it.browser_language.as_deref()));
     let nonce = random_base58(NONCE_CHARACTERS);
     let is_issued = sessions::issue_nonce(&server, &session, &nonce).await?;
     let base = server.config.http.base_url.as_ref();
-    let page = pages::hosted(&pages::Hosted {
+    let page = pages::Hosted {
         session: session.id,
         nonce: is_issued.then_some(nonce),
         is_authenticated: !matches!(
@@ -83,8 +89,42 @@ pub(super) async fn show(
             SessionState::Created | SessionState::MethodDone
         ),
         api: base.map_or_else(String::new, |base| base.as_str().to_owned()),
-    });
-    Ok(page.into_response())
+        merchant: merchant(&hosted, branding.as_ref()),
+        amount: amount(&hosted.authentication_request),
+        branding,
+    };
+    Ok(pages::hosted(&context, &page).into_response())
+}
+
+/// What the cardholder knows the merchant by: the name in the authentication request, which the issuer shows as well, or
+/// that of the branding, or the host that the browser returns to.
+fn merchant(hosted: &Hosted, branding: Option<&Branding>) -> String {
+    let name = value_at(&hosted.authentication_request, "merchant_info.name");
+    let name = name.or_else(|| branding.and_then(|branding| branding.name.clone()));
+    name.unwrap_or_else(|| {
+        let uri: Option<http::Uri> = hosted.success.parse().ok();
+        uri.and_then(|uri| uri.host().map(str::to_owned))
+            .unwrap_or_default()
+    })
+}
+
+fn amount(request: &Map<String, Value>) -> Option<Money> {
+    let value = |path| value_at(request, path);
+    let (amount, exponent) = (
+        value("purchase_info.amount")?,
+        value("purchase_info.exponent")?,
+    );
+    Money::parse(&amount, &exponent, &value("purchase_info.currency")?)
+}
+
+/// A text of the authentication request, which was validated when the session was created.
+fn value_at(request: &Map<String, Value>, path: &str) -> Option<String> {
+    let (object, name) = path.split_once('.')?;
+    match request.get(object)?.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
 /// Request body of the page: its nonce and, for `device`, the device data.
@@ -245,6 +285,35 @@ pub(super) async fn finish(
     let call = PageCall::accept(&server, &id, request, received).await?;
     let session = sessions::await_result(&server, call.session).await?;
     Answer::ok(&json!({"location": callback_url(&session, &call.hosted)}))
+}
+
+/// Leave the hosted page.
+///
+/// Returns the callback URL without waiting for the outcome of a challenge. The session does not change: the issuer may
+/// still complete the challenge, and otherwise it times out.
+#[utoipa::path(
+    post, path = "/3ds/redirect/{id}/cancel", tag = "3-D Secure",
+    params(
+        ("id" = String, Path, description = "The session ID."),
+        ("apiKey" = String, Query, description = "A public API key of the tenant."),
+    ),
+    request_body = HostedBody,
+    responses(
+        ReadErrors,
+        (status = 200, description = "The callback URL to redirect the browser to."),
+        (status = 400, description = "An attribute is invalid.", body = Problem),
+        (status = 403, description = "The nonce does not match the page that was opened.", body = Problem),
+        (status = 404, description = "The session does not exist or has no hosted page.", body = Problem),
+    ),
+)]
+pub(super) async fn cancel(
+    State(server): State<ThreedsServer>,
+    PathId(id): PathId,
+    request: Request,
+    received: Option<Extension<Arc<Received>>>,
+) -> Result<Answer, ApiError> {
+    let call = PageCall::accept(&server, &id, request, received).await?;
+    Answer::ok(&json!({"location": callback_url(&call.session, &call.hosted)}))
 }
 
 /// The callback URL for the outcome that the network reported.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{RawQuery, State};
+use cloakroom_pages::{Page, PageContext};
 use cloakroom_platform::api::{ApiError, PathId, Problem, Received};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{decode, form, is_id_of, neutral, parameter};
-use crate::pages::{self, Page};
+use super::{decode, form, is_id_of, parameter};
+use crate::pages;
 use crate::server::ThreedsServer;
 use crate::sessions;
 
@@ -31,6 +32,7 @@ use crate::sessions;
 pub(super) async fn notify(
     State(server): State<ThreedsServer>,
     PathId(id): PathId,
+    context: PageContext,
     query: RawQuery,
     received: Option<Extension<Arc<Received>>>,
 ) -> Result<Page, ApiError> {
@@ -47,9 +49,9 @@ pub(super) async fn notify(
     let closes = parameter(&query, "mode").as_deref() == Some("redirect");
     if sessions::complete_method(&server, &session).await.is_err() {
         let why = "The completion of the 3DS Method could not be stored.";
-        return Ok(pages::failure_notification(&session.id, why));
+        return Ok(pages::failure_notification(&context, &session.id, why));
     }
-    Ok(pages::method_notification(&session.id, closes))
+    Ok(pages::method_notification(&context, &session.id, closes))
 }
 
 /// Show a page that requires no action.
@@ -58,8 +60,8 @@ pub(super) async fn notify(
     params(("id" = String, Path, description = "The session ID.")),
     responses((status = 200, description = "A page.", content_type = "text/html")),
 )]
-pub(super) async fn show() -> Page {
-    neutral()
+pub(super) async fn show(context: PageContext) -> Page {
+    pages::neutral(&context)
 }
 
 #[derive(Deserialize, ToSchema)]

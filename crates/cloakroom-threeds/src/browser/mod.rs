@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::pages::{self, Page};
+use crate::pages;
 use crate::server::ThreedsServer;
 use crate::sessions::Session;
 
@@ -33,12 +33,8 @@ pub fn routes() -> OpenApiRouter<ThreedsServer> {
         .routes(routes!(hosted::tell_device))
         .routes(routes!(hosted::ask))
         .routes(routes!(hosted::finish))
+        .routes(routes!(hosted::cancel))
         .merge(pages::routes())
-}
-
-/// Shown when a notification URL is opened directly.
-fn neutral() -> Page {
-    pages::neutral()
 }
 
 /// Parses the request body as a form.

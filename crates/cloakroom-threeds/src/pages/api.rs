@@ -1,25 +1,18 @@
 //! The two helper pages that the official browser SDK opens in a frame of a merchant's page.
 
+use cloakroom_pages::asset::{Asset, CHALLENGE, FRAME, METHOD, RELAY};
+use cloakroom_pages::{Message, Page, PageContext};
+use cloakroom_platform::api::HasHttpConfig;
+use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::page::Page;
-
-const FRAME: &str = include_str!("frame.js");
-const RELAY: &str = include_str!("relay.js");
-
-const METHOD: Page = Page::new("Device verification", "<p>Verifying your device...</p>")
-    .with_scripts(&[FRAME, RELAY, include_str!("method.js")]);
-
-const CHALLENGE: Page = Page::new("Payment authentication", "").with_scripts(&[
-    FRAME,
-    RELAY,
-    include_str!("challenge.js"),
-]);
+const METHOD_SCRIPTS: &[Asset] = &[FRAME, RELAY, METHOD];
+const CHALLENGE_SCRIPTS: &[Asset] = &[FRAME, RELAY, CHALLENGE];
 
 /// Public routes, because cardholders' browsers load the pages. They allow the vault's base URL to be the `sdkBaseUrl`
 /// of the browser SDK.
-pub fn routes<S: Clone + Send + Sync + 'static>() -> OpenApiRouter<S> {
+pub fn routes<S: HasHttpConfig + Clone + Send + Sync + 'static>() -> OpenApiRouter<S> {
     OpenApiRouter::new()
         .routes(routes!(show_method))
         .routes(routes!(show_challenge))
@@ -35,8 +28,9 @@ pub fn routes<S: Clone + Send + Sync + 'static>() -> OpenApiRouter<S> {
         content_type = "text/html",
     )),
 )]
-async fn show_method() -> Page {
-    METHOD
+async fn show_method(context: PageContext) -> Page {
+    let (title, text) = (Message::DeviceTitle, Message::VerifyingDevice);
+    helper(&context, title, text).with_scripts(METHOD_SCRIPTS)
 }
 
 /// Show the page that displays an issuer's challenge in a frame.
@@ -49,6 +43,18 @@ async fn show_method() -> Page {
         content_type = "text/html",
     )),
 )]
-async fn show_challenge() -> Page {
-    CHALLENGE
+async fn show_challenge(context: PageContext) -> Page {
+    let (title, text) = (Message::ChallengeTitle, Message::OpeningBank);
+    helper(&context, title, text).with_scripts(CHALLENGE_SCRIPTS)
+}
+
+/// A page that shows `text` until the issuer's page replaces it.
+fn helper(context: &PageContext, title: Message, text: Message) -> Page {
+    let (title, text) = (context.text(title), context.text(text));
+    let body = format!(
+        "<main id=\"waiting\"><div class=\"spinner\" aria-hidden=\"true\"></div><p role=\"status\">{text}</p></main>"
+    );
+    Page::framed(context, title, &body)
+        .with_data(json!({ "frame_title": context.text(Message::ChallengeFrame) }))
+        .with_issuers()
 }

@@ -1,23 +1,27 @@
-//! Creates an intent: validate, fingerprint, encrypt, insert.
+//! Creates an intent: validate, fingerprint, encrypt, insert; the last alone, or in a transaction with other changes.
 
 use cloakroom_core::access::Permission;
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::audit::{
+    self, AuditedStatement, AuditedTransaction, EntityKind, Entry, Operation,
+};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::{keys, velocity};
 use cloakroom_platform::api::FieldError;
-use cloakroom_platform::ids;
+use cloakroom_platform::ids::{self, TenantId};
 use jiff::Timestamp;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
+use super::store::SealedIntent;
 use super::{Error, IntentView, TokenIntent, store};
 use crate::attributes::{
     self as attributes, Details, fingerprint_by_type, numbers_of, ok_or_collect,
 };
 use crate::client_encryption::{RequestData, SentData, resolve_request_data};
 use crate::data_vault::DataVault;
-use crate::security_codes;
+use crate::security_codes::{self, SealedCode};
 use crate::types::{SecurityCode, TokenKind, ValidatedData, validate_data};
 
 /// An intent to create, not yet validated.
@@ -38,6 +42,63 @@ pub async fn create(
     new: NewIntent<'_>,
     template: &ResponseTemplate<'_, IntentView>,
 ) -> Result<IntentView, Error> {
+    let prepared = prepare(vault, caller, new).await?;
+    let entry = prepared.entry(caller);
+    let response = template.render_pending(&prepared.view)?;
+    let change = audit::begin_statement(&vault.audit, &[entry], response).await?;
+    store::insert(change, caller.tenant, &prepared.sealed()).await?;
+    Ok(prepared.view)
+}
+
+/// An intent that is validated and encrypted, but not stored.
+pub struct PreparedIntent {
+    view: IntentView,
+    sealed: Vec<u8>,
+    code: Option<SealedCode>,
+}
+
+impl PreparedIntent {
+    pub fn id(&self) -> Uuid {
+        self.view.intent.id
+    }
+
+    /// The audit log entry of its creation.
+    pub fn entry(&self, caller: &Caller) -> Entry {
+        let intent = &self.view.intent;
+        Entry::new(
+            caller,
+            Operation::Create,
+            EntityKind::TokenIntent,
+            intent.id,
+        )
+        .with_event(intent.created_event())
+    }
+
+    fn sealed(&self) -> SealedIntent<'_> {
+        SealedIntent {
+            intent: &self.view.intent,
+            sealed: &self.sealed,
+            code: self.code.as_ref(),
+        }
+    }
+}
+
+/// Inserts an intent in a transaction with other changes. The caller commits its entry.
+pub async fn insert_within(
+    transaction: &AuditedTransaction<'_>,
+    tenant: TenantId,
+    prepared: &PreparedIntent,
+) -> Result<(), Error> {
+    let change = AuditedStatement::within(transaction);
+    Ok(store::insert(change, tenant, &prepared.sealed()).await?)
+}
+
+/// Validates and encrypts an intent, and counts its number toward the velocity limit.
+pub async fn prepare(
+    vault: &DataVault,
+    caller: &Caller,
+    new: NewIntent<'_>,
+) -> Result<PreparedIntent, Error> {
     caller.require_anywhere(Permission::TokenIntentCreate)?;
     let (kind, validated) = validate(vault, caller, new).await?;
     let keys = vault.keys.of(caller.tenant).await?;
@@ -67,26 +128,12 @@ pub async fn create(
         }
         SecurityCode::Absent | SecurityCode::Removed => None,
     };
-    let entry = Entry::new(
-        caller,
-        Operation::Create,
-        EntityKind::TokenIntent,
-        intent.id,
-    )
-    .with_event(intent.created_event());
-    let view = IntentView {
-        details: Details::of(&vault.bins, caller.tenant_kind, kind, &value),
-        intent,
-    };
-    let new = store::SealedIntent {
-        intent: &view.intent,
+    let details = Details::of(&vault.bins, caller.tenant_kind, kind, &value);
+    Ok(PreparedIntent {
+        view: IntentView { intent, details },
         sealed,
         code,
-    };
-    let change =
-        audit::begin_statement(&vault.audit, &[entry], template.render_pending(&view)?).await?;
-    store::insert(change, caller.tenant, &new).await?;
-    Ok(view)
+    })
 }
 
 /// Validates all attributes, so that one response reports all validation errors.

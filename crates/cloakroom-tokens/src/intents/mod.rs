@@ -17,7 +17,7 @@ use cloakroom_platform::api::FieldError;
 use cloakroom_platform::storage;
 
 pub use self::api::{IntentBody, routes};
-pub use self::create::{NewIntent, create};
+pub use self::create::{NewIntent, PreparedIntent, create, insert_within, prepare};
 pub use self::delete::delete;
 pub use self::find::{exists, find, open, read_entries, reveal};
 pub use self::intent::{IntentView, OpenedIntent, RevealedIntent, TokenIntent};

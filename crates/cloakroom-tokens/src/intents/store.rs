@@ -135,8 +135,8 @@ statements! {
 /// An intent to insert, with its encrypted data and security code.
 pub(super) struct SealedIntent<'a> {
     pub intent: &'a TokenIntent,
-    pub sealed: Vec<u8>,
-    pub code: Option<SealedCode>,
+    pub sealed: &'a [u8],
+    pub code: Option<&'a SealedCode>,
 }
 
 pub(super) async fn insert(
@@ -159,9 +159,9 @@ pub(super) async fn insert(
         &intent.created_by,
         &intent.created_at,
         &intent.expires_at,
-        &code.as_ref().map(|code| &code.key_id),
-        &code.as_ref().map(|code| &code.sealed),
-        &code.as_ref().map(|code| code.retention.as_secs_f64()),
+        &code.map(|code| &code.key_id),
+        &code.map(|code| &code.sealed),
+        &code.map(|code| code.retention.as_secs_f64()),
     ];
     change.run(&INSERT, params).await?;
     Ok(())

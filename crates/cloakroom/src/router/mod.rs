@@ -16,8 +16,9 @@ use axum::response::{IntoResponse, Response};
 use cloakroom_core::gates::authentication::{self, KeyLookup};
 use cloakroom_core::vault::Vault;
 use cloakroom_core::{gates, rate_limits};
-use cloakroom_platform::api::{ApiError, BodyLimits, receive_body};
-use cloakroom_platform::telemetry;
+use cloakroom_pages::page::ErrorPages;
+use cloakroom_platform::api::{ApiError, BodyLimits, Route, receive_body};
+use cloakroom_platform::telemetry::{self, TraceId};
 use cloakroom_proxy::ProxyServer;
 use cloakroom_proxy::invoke::{self, InvocationPath};
 use cloakroom_threeds::ThreedsServer;
@@ -47,9 +48,12 @@ struct Routes {
     open_webhooks: OpenApiRouter<WebhookServer>,
     /// Without authentication, or with a public key in the URL.
     elements: OpenApiRouter<TokenVault>,
+    /// Without authentication, or with a secret in the URL.
+    open_pages: OpenApiRouter<TokenVault>,
     /// Require a key, and read or change data of a tenant.
     tokens: OpenApiRouter<TokenVault>,
     management: OpenApiRouter<Vault>,
+    pages: OpenApiRouter<TokenVault>,
     threeds: OpenApiRouter<ThreedsServer>,
     proxies: OpenApiRouter<ProxyServer>,
     webhooks: OpenApiRouter<WebhookServer>,
@@ -73,8 +77,10 @@ impl Routes {
             open: openapi::routes().merge(cloakroom_threeds::browser_routes()),
             open_webhooks: cloakroom_webhooks::open_routes(),
             elements: cloakroom_elements::routes(),
+            open_pages: cloakroom_pages::browser_routes(),
             tokens: cloakroom_tokens::routes(),
             management: cloakroom_management::routes(),
+            pages: cloakroom_pages::routes(),
             threeds: cloakroom_threeds::routes(),
             proxies: cloakroom_proxy::routes(),
             webhooks: cloakroom_webhooks::routes(),
@@ -91,11 +97,13 @@ impl Routes {
                 .open
                 .with_state(threeds.clone())
                 .merge(self.open_webhooks.with_state(node.webhooks.clone()))
-                .merge(self.elements.with_state(tokens.clone())),
+                .merge(self.elements.with_state(tokens.clone()))
+                .merge(self.open_pages.with_state(tokens.clone())),
             keyed: self
                 .tokens
                 .with_state(tokens.clone())
                 .merge(self.management.with_state(vault.clone()))
+                .merge(self.pages.with_state(tokens.clone()))
                 .merge(self.threeds.with_state(threeds.clone()))
                 .merge(self.proxies.with_state(node.proxy.clone()))
                 .merge(self.webhooks.with_state(node.webhooks.clone()))
@@ -108,8 +116,10 @@ impl Routes {
         let mut open = self.open.into_openapi();
         open.merge(self.open_webhooks.into_openapi());
         open.merge(self.elements.into_openapi());
+        open.merge(self.open_pages.into_openapi());
         let mut keyed = self.tokens.into_openapi();
         keyed.merge(self.management.into_openapi());
+        keyed.merge(self.pages.into_openapi());
         keyed.merge(self.threeds.into_openapi());
         keyed.merge(self.proxies.into_openapi());
         keyed.merge(self.webhooks.into_openapi());
@@ -206,8 +216,15 @@ impl Inner {
         }
         let name = route_match.route().map(|route| Arc::clone(&route.0));
         let key = request.headers().get(authentication::API_KEY).cloned();
-        let handle = async |request| {
+        let error_pages = route_match.route().and_then(|Route(route)| {
+            ErrorPages::of_request(route, self.node.config.http.prefix(), request.headers())
+        });
+        let handle = async |request: Request| {
+            let trace_id = request.extensions().get::<TraceId>().cloned();
             let mut response = self.add_cors_headers(route_match, request).await;
+            if let Some(error_pages) = error_pages {
+                response = error_pages.replace(response, trace_id.as_ref());
+            }
             if telemetry::is_refusal(response.status())
                 && let Some(prefix) = key.as_ref().and_then(authentication::request_key_prefix)
             {

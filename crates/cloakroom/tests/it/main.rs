@@ -33,6 +33,7 @@ mod isolation;
 mod keys;
 mod logs;
 mod members;
+mod pages;
 mod proxies;
 mod proxy;
 mod queries;

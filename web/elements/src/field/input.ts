@@ -93,27 +93,30 @@ export class Input {
   }
 
   #reformat(): void {
-    const { node, format } = this;
-    const caret = node.selectionStart ?? node.value.length;
-    const isAtEnd = caret === node.value.length;
-    const before = format.clean(node.value.slice(0, caret)).length;
-    const previous = this.#clean;
-    let clean = format.clean(node.value);
-    // A deletion that only removed a separator removes the character before it too.
-    const removedSeparator = clean === previous && node.value.length < format.show(previous).length && isAtEnd;
-    if (removedSeparator) {
-      clean = clean.slice(0, -1);
-    }
     this.#isTrusted = false;
-    this.#clean = clean;
-    const shown = format.show(clean);
-    if (node.value !== shown) {
-      node.value = shown;
-      const position = isAtEnd ? shown.length : positionAfter(before, format, clean);
-      node.setSelectionRange(position, position);
-    }
+    this.#clean = reformat(this.node, this.format, this.#clean);
     this.events.change();
   }
+}
+
+/** Groups what was typed and keeps the caret in place. Returns the typed characters. */
+export function reformat(node: HTMLInputElement, format: Format, previous: string): string {
+  const caret = node.selectionStart ?? node.value.length;
+  const isAtEnd = caret === node.value.length;
+  const before = format.clean(node.value.slice(0, caret)).length;
+  let clean = format.clean(node.value);
+  // A deletion that only removed a separator removes the character before it too.
+  const removedSeparator = clean === previous && node.value.length < format.show(previous).length && isAtEnd;
+  if (removedSeparator) {
+    clean = clean.slice(0, -1);
+  }
+  const shown = format.show(clean);
+  if (node.value !== shown) {
+    node.value = shown;
+    const position = isAtEnd ? shown.length : positionAfter(before, format, clean);
+    node.setSelectionRange(position, position);
+  }
+  return clean;
 }
 
 /** Where the caret stands after a number of typed characters. */

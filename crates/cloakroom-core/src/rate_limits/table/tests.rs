@@ -37,6 +37,7 @@ fn built_in_table_matches_the_specification() {
         "proxies with a hostname | hostname and ip | 50 / 10s | throttle",
         "everything | ip | 2000 / 10s | block 30s",
         "legacy keys | key and ip | 100 / 1m | throttle",
+        "POST /checkout/{key}/card | ip | 30 / 1m | throttle",
     ];
     assert_eq!(rows, expected);
 }

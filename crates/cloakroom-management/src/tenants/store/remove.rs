@@ -59,6 +59,8 @@ statements! {
     WEBHOOK: "tenants::remove_webhook" = remove!("webhook", "webhook_id");
     WEBHOOK_DELIVERY: "tenants::remove_webhook_delivery" =
         remove!("webhook_delivery", "event_id, webhook_id");
+    BRANDING: "tenants::remove_branding" = remove!("branding", "branding_id");
+    CHECKOUT_SESSION: "tenants::remove_checkout_session" = remove!("checkout_session", "session_id");
     TENANT_DELETION: "tenants::remove_tenant_deletion" =
         remove!("tenant_deletion", "requested_by");
 }

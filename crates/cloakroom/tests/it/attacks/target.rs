@@ -89,7 +89,7 @@ impl Clients {
         match route.needs {
             Requirement::Nothing | Requirement::KeyInUrl => &self.public,
             Requirement::Kinds(kinds) if !kinds.contains(&ApplicationKind::Private) => &self.public,
-            Requirement::Key | Requirement::Kinds(_) => &self.private,
+            Requirement::Key | Requirement::Kinds(_) | Requirement::PrivateKey(_) => &self.private,
             Requirement::Permissions(needed) | Requirement::AnyOf(needed) => {
                 match needed.iter().all(|one| one.fits(ApplicationKind::Private)) {
                     true => &self.private,

@@ -41,6 +41,8 @@ pub(super) struct TestTenant {
     pub(super) tokens: Vec<TenantToken>,
     /// Its id, and the request that created it.
     pub(super) intent: (String, Value),
+    /// Id of a checkout session.
+    pub(super) checkout: String,
     /// The private application.
     pub(super) application: TestApplication,
     pub(super) owner: Member,
@@ -112,6 +114,7 @@ impl TestTenant {
             name,
             tokens: Vec::new(),
             intent: (String::new(), Value::Null),
+            checkout: String::new(),
             application: private,
             owner,
             member,
@@ -211,6 +214,10 @@ impl TestTenant {
         let fingerprint = created.body["fingerprint"].as_str().unwrap();
         self.traces.extend([created.id(), fingerprint.to_owned()]);
         self.intent = (created.id(), new);
+        let url = format!("http://localhost:3000/{}", self.name);
+        let new = json!({"return_url": url, "cancel_url": url});
+        self.checkout = self.client.post("/checkout/sessions", new).await.id();
+        self.traces.push(self.checkout.clone());
     }
 
     /// Creates an invitation and the resources that a tenant has one of.

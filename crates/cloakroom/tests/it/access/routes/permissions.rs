@@ -62,6 +62,9 @@ impl SinglePermissionHolder {
             Requirement::Kinds(kinds) => kinds.contains(&self.kind),
             Requirement::AnyOf(needed) => needed.contains(&self.held),
             Requirement::Permissions(needed) => needed == [self.held],
+            Requirement::PrivateKey(needed) => {
+                needed == [self.held] && self.kind == ApplicationKind::Private
+            }
         }
     }
 
@@ -138,7 +141,8 @@ async fn the_required_permissions_are_sufficient_and_necessary() {
     for route in ROUTES {
         let needed = route.needs.permissions();
         for kind in ApplicationKind::ALL {
-            if needed.is_empty() || !needed.iter().all(|permission| permission.fits(kind)) {
+            let fits = needed.iter().all(|permission| permission.fits(kind));
+            if needed.is_empty() || !fits || !route.needs.admits(kind) {
                 continue;
             }
             // Changes to a tenant must not affect the requests to other routes.
@@ -205,6 +209,9 @@ async fn create_resource(
         let manager = vault.holder(tenant, ApplicationKind::Management, creating);
         let manager = vault.client_with(Some(&manager.await.key));
         manager.post("/keys", json!({})).await.id()
+    } else if path.starts_with("/checkout") {
+        let client = vault.client_with(Some(&creator.key));
+        client.post("/checkout/sessions", new_checkout()).await.id()
     } else if path.starts_with("/proxies") {
         let creating = grants(&[Permission::ProxyCreate]);
         let manager = vault.holder(tenant, ApplicationKind::Management, creating);
@@ -226,6 +233,11 @@ async fn create_resource(
     (id, String::new())
 }
 
+fn new_checkout() -> Value {
+    let url = "http://localhost:3000/";
+    json!({"return_url": url, "cancel_url": url})
+}
+
 fn new_proxy() -> Value {
     json!({"name": "n", "destination_url": "https://api.example.com"})
 }
@@ -236,6 +248,7 @@ fn valid_body(route: &RouteRequirement, id: &str) -> (&'static str, Value) {
         (&Method::POST, "/tokens" | "/token-intents") => json!({"type": "token", "data": "x"}),
         (&Method::POST, "/enrichments/bank-account-verify") => json!({ "token_id": id }),
         (&Method::POST, "/tokenize") => json!("x"),
+        (&Method::POST, "/checkout/sessions") => new_checkout(),
         (&Method::POST, "/detokenize") => json!(format!("{{{{ {id} }}}}")),
         (&Method::PATCH, _) => return ("application/merge-patch+json", json!({})),
         (&Method::POST | &Method::PUT, "/applications" | "/applications/{id}") => {
@@ -279,6 +292,13 @@ async fn create_webhook(vault: &TestVault, tenant: &Tenant) -> String {
 
 /// Creates a member or invitation, or requests the deletion, of the tenant, as the route requires; returns its id.
 async fn create_tenant_resource(vault: &TestVault, tenant: &Tenant, path: &str) -> String {
+    if path == "/tenants/self/branding" {
+        let updating = grants(&[Permission::TenantUpdate]);
+        let manager = vault.holder(tenant, ApplicationKind::Management, updating);
+        let manager = vault.client_with(Some(&manager.await.key));
+        manager.put(path, json!({"name": "n"})).await;
+        return tenant.id.uuid.to_string();
+    }
     if path == "/tenants/self/deletion" {
         let kind = ApplicationKind::Management;
         let deleting = grants(&[Permission::TenantDelete]);

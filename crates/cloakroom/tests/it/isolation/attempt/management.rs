@@ -194,6 +194,30 @@ impl Attempt {
         true
     }
 
+    /// Branding and checkout sessions. Each turn sets the caller's branding, reads it and deletes it.
+    pub(super) fn build_pages(&mut self, parties: Parties<'_>) -> bool {
+        let Parties { caller, owner } = parties;
+        let name = json!(caller.name);
+        match self.method_and_path() {
+            ("PUT", "/tenants/self/branding") => {
+                self.body = Some(json!({ "name": name, "tenant_id": owner.tenant.id.uuid }));
+                self.expected = Expected::Member("name", name);
+            }
+            ("GET", "/tenants/self/branding") => self.expected = Expected::Member("name", name),
+            ("DELETE", "/tenants/self/branding") => {
+                self.expected = Expected::Status(StatusCode::NO_CONTENT);
+            }
+            ("POST", "/checkout/sessions") => {
+                let url = "http://localhost:3000/";
+                self.body = Some(json!({ "return_url": url, "cancel_url": url }));
+                self.expected = Expected::Status(StatusCode::CREATED);
+            }
+            ("GET", "/checkout/sessions/{id}") => self.insert_foreign_id("{id}", &owner.checkout),
+            _ => return false,
+        }
+        true
+    }
+
     /// Client encryption keys. Sessions are authorized separately, because a nonce can be used once.
     pub(super) fn build_keys(&mut self, parties: Parties<'_>) -> bool {
         let Parties { caller, owner } = parties;

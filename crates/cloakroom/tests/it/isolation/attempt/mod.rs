@@ -80,6 +80,7 @@ impl Attempt {
             || attempt.build_logs(chance, parties)
             || attempt.build_tenant(chance, parties)
             || attempt.build_members(chance, parties)
+            || attempt.build_pages(parties)
             || attempt.build_keys(parties)
             || attempt.build_proxies(chance, parties)
             || attempt.build_webhooks(parties)

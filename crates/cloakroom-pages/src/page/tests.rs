@@ -5,8 +5,21 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::asset::{FRAME, HOSTED};
 
-const SCRIPTS: &[&str] = &["one();\n", "two();\n"];
+const SCRIPTS: &[Asset] = &[FRAME, HOSTED];
+
+fn context() -> PageContext {
+    PageContext::new("/vault", &http::HeaderMap::new())
+}
+
+fn page() -> Page {
+    Page::new(&context(), "Title", "")
+}
+
+fn framed() -> Page {
+    Page::framed(&context(), "Title", "")
+}
 
 async fn render(page: Page) -> (http::HeaderMap, String) {
     let (parts, body) = page.into_response().into_parts();
@@ -26,8 +39,8 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn pages_send_security_headers_and_allow_framing() {
-    let (headers, _) = render(Page::new("Title", "")).await;
+async fn pages_in_frames_send_security_headers() {
+    let (headers, _) = render(framed().with_issuers()).await;
 
     let expected = [
         ("content-type", "text/html; charset=utf-8"),
@@ -45,7 +58,7 @@ async fn pages_send_security_headers_and_allow_framing() {
 
 #[tokio::test]
 async fn only_scripts_and_styles_with_the_nonce_run() {
-    let page = Page::new("Title", "").with_scripts(SCRIPTS);
+    let page = framed().with_scripts(SCRIPTS);
 
     let (headers, html) = render(page.clone()).await;
     let (other_headers, _) = render(page).await;
@@ -59,10 +72,15 @@ async fn only_scripts_and_styles_with_the_nonce_run() {
     assert!(policy.contains("connect-src 'none';"));
     assert!(!policy.contains("unsafe"));
     for script in SCRIPTS {
-        let element = format!("<script nonce=\"{nonce}\">\n{script}</script>");
-        assert!(html.contains(&element), "{script}");
+        let path = script.path();
+        let element = format!("<script nonce=\"{nonce}\" src=\"/vault{path}\"></script>");
+        assert!(html.contains(&element), "{path}");
     }
-    assert!(html.contains(&format!("<style nonce=\"{nonce}\">")));
+    let style = format!(
+        "<link rel=\"stylesheet\" nonce=\"{nonce}\" href=\"/vault/pages/assets/page.css?v="
+    );
+    assert!(html.contains(&style));
+    assert!(!html.contains("<style") && !html.contains("style=") && !html.contains(" on"));
     // The only other script element is the data, which is not executed.
     assert_eq!(html.matches("<script").count(), SCRIPTS.len() + 1);
     assert_ne!(header(&other_headers, "content-security-policy"), policy);
@@ -70,7 +88,7 @@ async fn only_scripts_and_styles_with_the_nonce_run() {
 
 #[tokio::test]
 async fn issuers_may_be_framed_over_https_or_on_localhost() {
-    let (headers, _) = render(Page::new("Title", "")).await;
+    let (headers, _) = render(framed().with_issuers()).await;
 
     let policy = header(&headers, "content-security-policy");
     for directive in ["frame-src ", "form-action "] {
@@ -87,10 +105,41 @@ async fn issuers_may_be_framed_over_https_or_on_localhost() {
 
 #[tokio::test]
 async fn pages_connect_only_to_their_own_origin() {
-    let (headers, _) = render(Page::new("Title", "").with_api_access()).await;
+    let (headers, _) = render(page().with_api_access()).await;
 
     let policy = header(&headers, "content-security-policy");
     assert!(policy.contains("connect-src 'self';"));
+}
+
+#[tokio::test]
+async fn pages_in_windows_cannot_be_framed_and_open_nothing_unless_allowed() {
+    let (headers, _) = render(page()).await;
+
+    let policy = header(&headers, "content-security-policy");
+    assert!(policy.ends_with("; frame-ancestors 'none'"), "{policy}");
+    assert_eq!(header(&headers, "x-frame-options"), "DENY");
+    let opener = header(&headers, "cross-origin-opener-policy");
+    assert_eq!(opener, "same-origin");
+    for directive in ["connect-src", "frame-src", "form-action"] {
+        assert!(policy.contains(&format!("{directive} 'none';")), "{policy}");
+    }
+}
+
+#[test]
+fn values_are_escaped() {
+    let hostile = "</title><script>alert(1)</script>\"'&";
+    let summary = Summary {
+        merchant: hostile,
+        amount: None,
+        reference: Some(hostile),
+        branding: None,
+    };
+    let html = Page::new(&context(), hostile, "")
+        .with_summary(&summary)
+        .html("n");
+    assert_eq!(html.matches("<script").count(), 1, "{html}");
+    let escaped = "&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;";
+    assert_eq!(html.matches(escaped).count(), 3, "{html}");
 }
 
 /// Parses the data of a page as a script would, and checks that it does not leave its element.
@@ -115,7 +164,7 @@ fn hostile_data_cannot_leave_its_element() {
     ];
     for text in hostile {
         let data = json!({ text: text, "list": [text] });
-        let html = Page::new("Title", "").with_data(data.clone()).html("n");
+        let html = page().with_data(data.clone()).html("n");
         assert_eq!(parse_data(&html), data, "{text}");
     }
 }
@@ -123,7 +172,7 @@ fn hostile_data_cannot_leave_its_element() {
 proptest! {
     #[test]
     fn arbitrary_data_round_trips(text in any::<String>()) {
-        let html = Page::new("Title", "").with_data(json!([text])).html("n");
+        let html = page().with_data(json!([text])).html("n");
         prop_assert_eq!(parse_data(&html), json!([text]));
     }
 }

@@ -10,14 +10,14 @@ function isWebAddress(address) {
   }
 }
 
-/** Posts one form field to `address` in a new frame, and returns the frame. */
-function openFrame({ address, field, value, isVisible }) {
+/** Posts one form field to `address` in a new frame of `parent`, and returns the frame. */
+function openFrame({ address, field, value, isVisible, title, parent = document.body }) {
   const frame = document.createElement("iframe");
   // The name is random, so that no other window can have it and receive the form.
   frame.name = `issuer-${crypto.getRandomValues(new Uint32Array(4)).join("-")}`;
-  frame.title = "Payment authentication by your bank";
+  frame.title = title;
   frame.hidden = !isVisible;
-  document.body.append(frame);
+  parent.append(frame);
 
   const input = document.createElement("input");
   input.type = "hidden";

@@ -7,9 +7,12 @@ const METHOD_SECONDS = 10;
 const CHALLENGE_SECONDS = 15 * 60;
 const COLOR_DEPTHS = [48, 32, 24, 16, 15, 8, 4, 1];
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const { session, api, is_authenticated: isAuthenticated } = data;
+const find = (id) => document.getElementById(id);
+const data = JSON.parse(find("data").textContent);
+const { session, api, messages, is_authenticated: isAuthenticated } = data;
 const nonce = loadNonce(data.nonce);
+/** Whether the cardholder leaves, so that nothing else may redirect the browser. */
+let isLeaving = false;
 
 /** Stores an issued nonce in this tab. No other nonce is issued once the page has started, so a reload needs it. */
 function loadNonce(issued) {
@@ -54,6 +57,21 @@ async function call(step, more = {}) {
   return response.json();
 }
 
+/** Marks the current step, and announces `message` if there is one. */
+function showStep(index, message) {
+  [...find("steps").children].forEach((step, position) => {
+    step.toggleAttribute("data-done", position < index);
+    if (position === index) {
+      step.setAttribute("aria-current", "step");
+    } else {
+      step.removeAttribute("aria-current");
+    }
+  });
+  if (message) {
+    find("progress").textContent = message;
+  }
+}
+
 /** Opens an issuer's page until the notification page reports its completion, or the timeout. */
 async function runIssuerPage(page, type, seconds) {
   if (!isWebAddress(page.address)) {
@@ -70,7 +88,10 @@ async function runIssuerPage(page, type, seconds) {
     window.addEventListener("message", listener);
   });
   const timeout = new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-  const frame = openFrame(page);
+  const frame = openFrame({ ...page, title: messages.challenge_frame });
+  if (page.isVisible) {
+    frame.focus();
+  }
   await Promise.race([completion, timeout]);
   window.removeEventListener("message", listener);
   frame.remove();
@@ -83,32 +104,76 @@ async function authenticate() {
     const page = { address: method_url, field, value: method_data, isVisible: false };
     await runIssuerPage(page, "method", METHOD_SECONDS);
   }
+  showStep(1, messages.contacting_bank);
   const { status, acs_url, creq } = await call("authenticate");
   if (status === "challenge") {
-    const main = document.querySelector("main");
-    main.hidden = true;
-    const page = { address: acs_url, field: "creq", value: creq, isVisible: true };
-    await runIssuerPage(page, "challenge", CHALLENGE_SECONDS);
-    main.hidden = false;
+    await runChallenge({ address: acs_url, field: "creq", value: creq, isVisible: true });
   }
 }
 
+async function runChallenge(page) {
+  const [main, place] = [find("main"), find("challenge")];
+  main.hidden = true;
+  place.hidden = false;
+  place.setAttribute("aria-label", messages.challenge_shown);
+  document.body.dataset.view = "challenge";
+  document.title = `${messages.challenge_frame} – ${document.title}`;
+  await runIssuerPage({ ...page, parent: place }, "challenge", CHALLENGE_SECONDS);
+  delete document.body.dataset.view;
+  place.hidden = true;
+  main.hidden = false;
+}
+
 async function run() {
+  showStep(0);
   if (!nonce) {
-    throw new Error("the page is open in another window");
+    return showError(messages.other_window, false);
   }
   if (!isAuthenticated) {
     // After a failure, `finish` still returns the merchant's callback URL.
     await authenticate().catch(() => {});
   }
+  showStep(2, messages.returning);
   const { location } = await call("finish");
+  if (!isLeaving) {
+    redirect(location);
+  }
+}
+
+function redirect(location) {
   if (!isWebAddress(location)) {
     throw new Error("the callback URL is missing or invalid");
   }
+  find("dialog").close();
   window.location.replace(location);
 }
 
-run().catch(() => {
-  const progress = document.getElementById("progress");
-  progress.textContent = "We could not confirm this payment. Please return to the merchant's website and try again.";
-});
+function showError(message, canRetry) {
+  find("steps").hidden = true;
+  find("spinner").hidden = true;
+  find("progress").textContent = message;
+  find("retry").hidden = !canRetry;
+  find("cancel").hidden = !canRetry;
+}
+
+/** Returns to the merchant without the outcome. */
+async function leave() {
+  isLeaving = true;
+  find("leave").disabled = true;
+  try {
+    const { location } = await call("cancel");
+    redirect(location);
+  } catch {
+    isLeaving = false;
+    find("leave").disabled = false;
+    find("dialog").close();
+    showError(messages.not_confirmed, true);
+  }
+}
+
+find("cancel").addEventListener("click", () => find("dialog").showModal());
+find("stay").addEventListener("click", () => find("dialog").close());
+find("leave").addEventListener("click", leave);
+find("retry").addEventListener("click", () => window.location.reload());
+
+run().catch(() => showError(messages.not_confirmed, true));

@@ -15,7 +15,11 @@ function relay({ command, event, read }) {
       window.parent.postMessage({ type: "error", isCompleted: false, id: "", details }, "*");
       return;
     }
-    frame = openFrame(wanted);
+    const { frame_title: title } = JSON.parse(document.getElementById("data").textContent);
+    frame = openFrame({ ...wanted, title });
+    if (wanted.isVisible) {
+      frame.addEventListener("load", () => (document.getElementById("waiting").hidden = true), { once: true });
+    }
   };
   window.addEventListener("message", ({ source, data }) => {
     if (!frame && isParent(source) && data?.type === command) {
