@@ -91,6 +91,23 @@ fn environment_variables_override_the_file() {
     assert_eq!(config.root_key.cache_ttl.as_secs(), 60);
 }
 
+/// The examples of the guides are valid, lists included.
+#[test]
+fn documented_egress_settings_are_accepted() {
+    let guides = [
+        include_str!("../../../../../docs/operate/egress.md"),
+        include_str!("../../../../../docs/guides/charge-with-stripe.md"),
+    ];
+    let blocks = guides.iter().flat_map(|guide| guide.split("```toml\n"));
+    let blocks = blocks.filter_map(|rest| Some(rest.split_once("```")?.0));
+    let mut hosts = 0;
+    for block in blocks.filter(|block| block.starts_with("[egress]")) {
+        let config = load(block, &[]).unwrap();
+        hosts += usize::from(config.egress.allowed_hosts.is_some());
+    }
+    assert_eq!(hosts, 3);
+}
+
 #[test]
 fn errors_name_the_setting_and_its_source() {
     let cases: [(&str, EnvVars<'_>, &str, &str); 10] = [
