@@ -5,16 +5,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use cloakroom_platform::card_numbers::StreamDetector;
 use http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A streamed body without its trailers. When it was read to its end, its connection is reused; dropping it earlier closes the connection.
+/// A streamed body without its trailers. When it was read to its end, its connection is reused; dropping it earlier closes
+/// the connection.
+///
+/// A response with a card number also closes its connection: the TLS library would keep the number in the connection's
+/// buffer until later responses overwrite it. Freed memory is wiped.
 pub struct ResponseBody {
     incoming: Incoming,
-    /// Called at the end of the body.
+    card_numbers: StreamDetector,
+    /// Called at the end of the body to reuse the connection.
     finish: Option<Box<dyn FnOnce() + Send + Sync>>,
     limits: BodyLimits,
     /// Wakes a reader that waits. It is set while the destination is silent.
@@ -68,24 +74,35 @@ fn has_one_length(headers: &HeaderMap) -> bool {
 }
 
 impl ResponseBody {
-    pub(crate) fn new(
-        incoming: Incoming,
+    /// Wraps the body of a response.
+    pub(crate) fn wrap(
+        response: Response<Incoming>,
         limits: BodyLimits,
         finish: Box<dyn FnOnce() + Send + Sync>,
-    ) -> Self {
-        let mut body = Self {
-            incoming,
-            finish: Some(finish),
-            limits,
-            silence: None,
-        };
-        body.finish_at_end();
-        body
+    ) -> Response<Self> {
+        let mut card_numbers = StreamDetector::default();
+        for value in response.headers().values() {
+            card_numbers.feed(value.as_bytes());
+            card_numbers.finish();
+        }
+        response.map(|incoming| {
+            let mut body = Self {
+                incoming,
+                card_numbers,
+                finish: Some(finish),
+                limits,
+                silence: None,
+            };
+            if body.incoming.is_end_stream() {
+                body.finish();
+            }
+            body
+        })
     }
 
-    fn finish_at_end(&mut self) {
-        if self.incoming.is_end_stream()
-            && let Some(finish) = self.finish.take()
+    fn finish(&mut self) {
+        if let Some(finish) = self.finish.take()
+            && !self.card_numbers.finish()
         {
             finish();
         }
@@ -116,14 +133,17 @@ impl Body for ResponseBody {
         }
         let failure = match frame {
             Poll::Ready(None) => {
-                if let Some(finish) = self.finish.take() {
-                    finish();
-                }
+                self.finish();
                 return Poll::Ready(None);
             }
             Poll::Ready(Some(Ok(frame))) if Instant::now() < self.limits.deadline => {
                 self.silence = None;
-                self.finish_at_end();
+                if let Some(data) = frame.data_ref() {
+                    self.card_numbers.feed(data);
+                }
+                if self.incoming.is_end_stream() {
+                    self.finish();
+                }
                 return Poll::Ready(Some(Ok(frame)));
             }
             Poll::Ready(Some(Ok(_))) => BodyError::Timeout,

@@ -261,7 +261,7 @@ impl Shared {
             }
             drop(permit);
         });
-        Ok(response.map(|incoming| ResponseBody::new(incoming, limits, finish)))
+        Ok(ResponseBody::wrap(response, limits, finish))
     }
 
     /// Sends the request on a pooled connection, or on a new one if there is none.

@@ -7,7 +7,7 @@
 //!
 //! | processor | host | request | credentials |
 //! | --- | --- | --- | --- |
-//! | Stripe | [`stripe::HOST`] | `POST /v1/payment_intents`, form | `Authorization: Bearer` |
+//! | Stripe | [`stripe::HOST`] | `POST /v1/payment_intents`, form; `GET /v1/issuing/cards/{id}` | `Authorization: Bearer` |
 //! | Adyen | [`adyen::HOST`] | `POST /v71/payments`, JSON | `X-API-Key` |
 //! | Checkout.com | [`checkout::HOST`] | `POST /payments`, JSON | `Authorization: Bearer` |
 //! | Braintree | [`braintree::HOST`] | `POST /graphql`, two mutations | `Authorization: Basic` |

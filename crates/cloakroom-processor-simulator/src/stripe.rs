@@ -1,10 +1,11 @@
-//! Stripe: `POST /v1/payment_intents`, a form with bracketed names.
+//! Stripe: `POST /v1/payment_intents`, a form with bracketed names, and `GET /v1/issuing/cards/{id}`, which returns a card
+//! number.
 
 use std::collections::BTreeMap;
 
-use axum::extract::State;
+use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Form, Json, Router};
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
@@ -32,6 +33,7 @@ const PARAMETERS: &[&str] = &[
 pub(crate) fn router(charges: Charges) -> Router {
     Router::new()
         .route("/v1/payment_intents", post(create))
+        .route("/v1/issuing/cards/{id}", get(issued_card))
         .with_state(charges)
 }
 
@@ -40,10 +42,8 @@ async fn create(
     headers: HeaderMap,
     Form(form): Form<BTreeMap<String, String>>,
 ) -> Response {
-    let credentials = format!("Bearer {SECRET_KEY}");
-    if headers.get("authorization").map(|value| value.as_bytes()) != Some(credentials.as_bytes()) {
-        let error = json!({"type": "invalid_request_error", "message": "Invalid API Key provided"});
-        return reject(StatusCode::UNAUTHORIZED, error);
+    if !is_authorized(&headers) {
+        return unauthorized();
     }
     let unknown = form
         .keys()
@@ -75,6 +75,46 @@ async fn create(
         Outcome::Declined => decline("card_declined", "Your card was declined."),
         Outcome::InvalidNumber => decline("incorrect_number", "Your card number is incorrect."),
     }
+}
+
+/// The card `ic_N` is that of the N-th charge, as if the merchant had issued it. Its number is returned only if the query
+/// expands it.
+async fn issued_card(
+    State(charges): State<Charges>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    if !is_authorized(&headers) {
+        return unauthorized();
+    }
+    let position = id.strip_prefix("ic_").and_then(|n| n.parse().ok());
+    let position = position.and_then(|n: usize| n.checked_sub(1));
+    let Some(charge) = position.and_then(|n| charges.all().get(n).cloned()) else {
+        let error = json!({"type": "invalid_request_error", "code": "resource_missing"});
+        return reject(StatusCode::NOT_FOUND, error);
+    };
+    let mut card = json!({
+        "id": id,
+        "object": "issuing.card",
+        "exp_month": charge.expiration_month,
+        "exp_year": charge.expiration_year,
+        "last4": charge.last4(),
+    });
+    if query.as_deref() == Some("expand[]=number") {
+        card["number"] = charge.number.into();
+    }
+    Json(card).into_response()
+}
+
+fn is_authorized(headers: &HeaderMap) -> bool {
+    let credentials = format!("Bearer {SECRET_KEY}");
+    headers.get("authorization").map(|value| value.as_bytes()) == Some(credentials.as_bytes())
+}
+
+fn unauthorized() -> Response {
+    let error = json!({"type": "invalid_request_error", "message": "Invalid API Key provided"});
+    reject(StatusCode::UNAUTHORIZED, error)
 }
 
 fn parse(form: &BTreeMap<String, String>) -> Option<Charge> {

@@ -1,4 +1,4 @@
-//! Sends a thousand canary card numbers through the vault; none may appear in clear outside of it.
+//! Sends a thousand canary card numbers through the vault and on to a processor; none may appear in clear anywhere else.
 //!
 //! All of them share their first twelve digits, so one search per encoding finds any of them. The last part of the
 //! test plants a canary on purpose, to verify that every search detects it.
@@ -11,10 +11,17 @@ use memchr::memmem::Finder;
 use serde_json::{Value, json};
 
 use crate::collector::start_collector;
-use crate::support::{Deployment, Node, each_file};
+use crate::processor::Processor;
+use crate::support::{Deployment, Node, each_file, runtime};
 
 pub(super) const CANARY_PREFIX: &str = "499273987160";
 const CANARIES: u32 = 1_000;
+/// The rules of the keys that [`send_canaries`] uses.
+pub(super) const CANARY_RULES: [&str; 3] = [
+    "/ mask token:create,token:read",
+    "/ reveal token:read,token:delete",
+    "/ reveal token:use",
+];
 
 /// The canary prefix in one encoding.
 pub(super) struct Pattern {
@@ -31,22 +38,19 @@ struct Hit {
 
 #[test]
 fn a_thousand_cards_leave_no_plaintext() {
-    let (deployment, keys) = Deployment::with_keys(&[
-        "/ mask token:create,token:read",
-        "/ reveal token:read,token:delete",
-    ]);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let (deployment, keys) = Deployment::with_keys(&CANARY_RULES);
+    let runtime = runtime();
+    let processor = runtime.block_on(Processor::start());
     let collector = start_collector();
     deployment.configure(&format!(
-        "[log]\nlevel = \"trace\"\n[telemetry]\notlp_endpoint = \"http://{}/v1/traces\"\n",
-        collector.address
+        "[log]\nlevel = \"trace\"\n[telemetry]\notlp_endpoint = \"http://{}/v1/traces\"\n{}",
+        collector.address,
+        processor.settings(),
     ));
     let node = deployment.serve();
 
-    runtime.block_on(send_canaries(&node, &keys, CANARIES));
+    runtime.block_on(send_canaries(&node, &keys, &processor, CANARIES));
+    assert_eq!(processor.received(), expected_charges(CANARIES));
     let metrics = runtime.block_on(async {
         let url = format!("{}/metrics", node.admin_url);
         reqwest::get(url).await.unwrap().text().await.unwrap()
@@ -144,8 +148,15 @@ pub(super) fn canary(n: u32) -> String {
     format!("{body}{}", (10 - sum % 10) % 10)
 }
 
-/// Sends canaries in every way: create, masked and revealed read, delete, rejected bodies, and misplaced values.
-pub(super) async fn send_canaries(node: &Node, keys: &[String], count: u32) {
+/// The card numbers that a processor has received after [`send_canaries`]: every fourth, in two charges each.
+fn expected_charges(count: u32) -> Vec<String> {
+    let charged = (0..count).step_by(4);
+    charged.flat_map(|n| [canary(n), canary(n)]).collect()
+}
+
+/// Sends canaries in every way: create, masked and revealed read, to the processor, delete, rejected bodies, and misplaced
+/// values.
+pub(super) async fn send_canaries(node: &Node, keys: &[String], processor: &Processor, count: u32) {
     let client = reqwest::Client::new();
     let (masking, revealing) = (&keys[0], &keys[1]);
     let url = |path: &str| format!("{}{path}", node.base_url);
@@ -162,7 +173,8 @@ pub(super) async fn send_canaries(node: &Node, keys: &[String], count: u32) {
         let created = post(card.to_string()).await;
         assert_eq!(created.status(), 201);
         let created: Value = serde_json::from_str(&created.text().await.unwrap()).unwrap();
-        let path = format!("/tokens/{}", created["id"].as_str().unwrap());
+        let id = created["id"].as_str().unwrap();
+        let path = format!("/tokens/{id}");
         for key in [masking, revealing] {
             let found = client
                 .get(url(&path))
@@ -172,6 +184,9 @@ pub(super) async fn send_canaries(node: &Node, keys: &[String], count: u32) {
                 .unwrap();
             let text = found.text().await.unwrap();
             assert_eq!(text.contains(&number), key == revealing, "{text}");
+        }
+        if n % 4 == 0 {
+            processor.charge(node, &keys[2], id, &number).await;
         }
         if n % 10 == 0 {
             let deleted = client

@@ -21,6 +21,7 @@ mod formulas;
 mod idempotency;
 mod limits;
 mod memory;
+mod processor;
 mod serve;
 mod shop;
 mod support;

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use nix::unistd::geteuid;
 
-use crate::canaries::{CANARY_PREFIX, Pattern, all_patterns, canary, send_canaries};
+use crate::canaries::{CANARY_PREFIX, CANARY_RULES, Pattern, all_patterns, canary, send_canaries};
+use crate::processor::Processor;
 use crate::support::{Deployment, Node, runtime};
 
 const CANARIES: u32 = 200;
@@ -78,17 +79,17 @@ fn unprivileged(deployment: &Deployment) -> Command {
 /// request that is still being sent is found.
 #[test]
 fn memory_retains_no_card_numbers() {
-    let (deployment, keys) = Deployment::with_keys(&[
-        "/ mask token:create,token:read",
-        "/ reveal token:read,token:delete",
-    ]);
+    let (deployment, keys) = Deployment::with_keys(&CANARY_RULES);
+    let runtime = runtime();
+    let processor = runtime.block_on(Processor::start());
+    deployment.configure(&processor.settings());
     let node = deployment.serve();
     if File::open(format!("/proc/{}/mem", node.process.id())).is_err() {
         println!("skipped: only root may read the memory of a node");
         return;
     }
 
-    runtime().block_on(send_canaries(&node, &keys, CANARIES));
+    runtime.block_on(send_canaries(&node, &keys, &processor, CANARIES));
     let sending = send_partial_request(&node, &keys[0]);
     std::thread::sleep(Duration::from_millis(500));
     let (_, in_flight) = search(&node);

@@ -42,6 +42,25 @@ async fn a_connection_is_closed_when_its_response_was_not_read() {
     assert_eq!(server.connections(), 2);
 }
 
+/// The buffers of a connection keep what was received last.
+#[tokio::test]
+async fn a_connection_is_closed_when_its_response_has_a_card_number() {
+    let authority = Authority::new();
+    for response in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n4242424242424242",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Card: 4242424242424242\r\n\r\nok",
+    ] {
+        let server = start(&authority, response).await;
+        let client = Client::new(&authority, &server);
+
+        for _ in 0..3 {
+            client.get_text().await.unwrap();
+        }
+
+        assert_eq!(server.connections(), 3, "{response}");
+    }
+}
+
 #[tokio::test]
 async fn connections_are_not_shared_between_tenants() {
     let authority = Authority::new();

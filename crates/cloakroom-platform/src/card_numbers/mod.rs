@@ -7,6 +7,7 @@ mod detect;
 mod exempt;
 mod luhn;
 mod scheme;
+mod stream;
 
 #[cfg(test)]
 mod corpus;
@@ -18,6 +19,7 @@ pub use self::authentication_data::{
 pub use self::detect::{card_numbers_in, contains_card_number};
 pub use self::luhn::passes_luhn;
 pub use self::scheme::{PREFIXES, Scheme};
+pub use self::stream::StreamDetector;
 
 /// Error message for attributes that contain a card number.
 pub const NO_CARD_NUMBER: &str = "must not contain a card number: it is stored in clear";

@@ -118,6 +118,8 @@ impl Setting for Secret {
 }
 
 impl<T: Setting> Setting for Option<T> {
+    const IS_LIST: bool = T::IS_LIST;
+
     fn kind() -> String {
         T::kind()
     }

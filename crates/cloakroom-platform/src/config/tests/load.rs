@@ -91,6 +91,25 @@ fn environment_variables_override_the_file() {
     assert_eq!(config.root_key.cache_ttl.as_secs(), 60);
 }
 
+/// The examples of the guides are valid, lists included.
+#[test]
+fn documented_egress_settings_are_accepted() {
+    let guides = [
+        include_str!("../../../../../docs/operate/egress.md"),
+        include_str!("../../../../../docs/guides/charge-with-stripe.md"),
+    ];
+    let blocks = guides.iter().flat_map(|guide| guide.split("```toml\n"));
+    let blocks = blocks.filter_map(|rest| Some(rest.split_once("```")?.0));
+    let blocks: Vec<&str> = blocks
+        .filter(|block| block.contains("allowed_hosts"))
+        .collect();
+    assert_eq!(blocks.len(), 3);
+    for block in blocks {
+        let config = load(block, &[]).unwrap();
+        assert!(config.egress.allowed_hosts.is_some(), "{block}");
+    }
+}
+
 #[test]
 fn errors_name_the_setting_and_its_source() {
     let cases: [(&str, EnvVars<'_>, &str, &str); 10] = [

@@ -9,6 +9,7 @@ mod terraform;
 mod transforms;
 
 use cloakroom::access::{ApplicationKind, Grants, Permission, Tenant};
+use cloakroom::config::Config;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -38,9 +39,17 @@ impl Fixture {
 
     /// Starts with modified settings of the tenant.
     async fn start_with(settings: &[(&str, &str)]) -> Self {
+        Self::configured(settings, |_| {}).await
+    }
+
+    async fn configured(settings: &[(&str, &str)], change: impl FnOnce(&mut Config)) -> Self {
         let destination = TestDestination::start().await;
         let database = TestDatabase::create().await;
-        let vault = TestVault::start_with(database, |config| destination.allow(config)).await;
+        let vault = TestVault::start_with(database, |config| {
+            destination.allow(config);
+            change(config);
+        })
+        .await;
         let tenant = vault.tenant_with(settings).await;
         let manager = manager(&vault, &tenant).await;
         let granted = grants(&[

@@ -1,10 +1,11 @@
 //! Secrets of proxies: sealed at rest, returned to management keys only, each read in the audit log.
 
-use http::StatusCode;
+use cloakroom::config::Secret;
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::Fixture;
-use crate::support::LogCapture;
+use crate::support::{LogCapture, TestRedis};
 
 const SECRET: &str = "sk_live_2f1b6a9c";
 
@@ -71,6 +72,48 @@ async fn reads_of_configuration_values_are_in_the_audit_log() {
         .unwrap();
 
     assert_eq!(rows[0].get::<_, i64>(0), 2);
+}
+
+/// The key of an open proxy is a secret of the merchant; Redis counts its requests by a digest.
+#[tokio::test]
+async fn the_key_of_an_open_proxy_is_not_in_redis() {
+    let redis = TestRedis::start(&[]).await;
+    let fixture = Fixture::configured(&[], |config| {
+        config.limits.enabled = true;
+        config.redis.url = Some(Secret::new(redis.url()));
+    })
+    .await;
+    let proxy = fixture.create(json!({"require_auth": false})).await;
+    let key = proxy["key"].as_str().unwrap();
+    let anonymous = fixture.vault.client_with(None);
+    let request = anonymous.request(Method::POST, "/proxy");
+    let response = anonymous.send(request.header("bt-proxy-key", key)).await;
+    assert_eq!(response.status, StatusCode::OK, "{}", response.body);
+
+    let counters = redis.keys().await;
+
+    let of_proxies = counters.iter().filter(|name| name.contains(":proxy="));
+    assert_eq!(of_proxies.count(), 1, "{counters:?}");
+    assert!(!counters.iter().any(|name| name.contains(key)));
+}
+
+/// A configuration value that a transform inserts leaves only after its audit log entry.
+#[tokio::test]
+async fn configuration_values_of_transforms_are_not_sent_if_they_cannot_be_logged() {
+    let fixture = Fixture::start().await;
+    let header = json!([{"type": "append_header", "options": {"value": "{{ config: KEY }}", "location": "X-Key"}}]);
+    let proxy = fixture
+        .create(json!({"configuration": {"KEY": SECRET}, "request_transforms": header}))
+        .await;
+    let database = fixture.vault.database.connect().await;
+    let sql = "alter table log add constraint no_more check (false) not valid";
+    database.batch_execute(sql).await.unwrap();
+
+    let response = fixture.invoke(&fixture.caller, &proxy, json!({})).await;
+
+    assert_eq!(response.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.body["proxy_error"]["code"], "audit_unavailable");
+    assert!(fixture.destination.received().is_empty());
 }
 
 /// Covers 29.16.
