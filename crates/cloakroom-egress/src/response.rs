@@ -128,7 +128,12 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let mut frame = Pin::new(&mut self.incoming).poll_frame(context);
         // No filter of headers has seen the trailers. They are the last frame.
-        while matches!(&frame, Poll::Ready(Some(Ok(frame))) if frame.is_trailers()) {
+        while let Poll::Ready(Some(Ok(last))) = &frame
+            && let Some(trailers) = last.trailers_ref()
+        {
+            for value in trailers.values() {
+                self.card_numbers.feed(value.as_bytes());
+            }
             frame = Pin::new(&mut self.incoming).poll_frame(context);
         }
         let failure = match frame {

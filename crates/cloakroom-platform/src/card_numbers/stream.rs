@@ -2,8 +2,9 @@
 
 use super::contains_card_number;
 
-/// A card number with its separators is shorter.
 const CANDIDATE_BYTES_MAX: usize = 64;
+/// A card number with a separator after each digit is shorter.
+const OVERLAP_BYTES: usize = 40;
 
 /// Searches chunks for card numbers: contiguous, or in groups with spaces or hyphens, also across chunks.
 #[derive(Default)]
@@ -36,7 +37,7 @@ impl StreamDetector {
     fn push(&mut self, byte: u8) {
         if self.candidate.len() == CANDIDATE_BYTES_MAX {
             self.is_found |= contains_card_number(&self.candidate);
-            self.candidate.drain(..CANDIDATE_BYTES_MAX / 2);
+            self.candidate.drain(..CANDIDATE_BYTES_MAX - OVERLAP_BYTES);
         }
         self.candidate.push(char::from(byte));
     }
