@@ -110,7 +110,8 @@ impl Clients {
         let path = route
             .path
             .replace("{id}", id)
-            .replace("{key_id}", UNKNOWN_ID);
+            .replace("{key_id}", UNKNOWN_ID)
+            .replace("{key}", UNKNOWN_ID);
         match route.needs {
             Requirement::KeyInUrl => format!("{path}?apiKey={}", self.public_key),
             _ => path,
@@ -194,6 +195,12 @@ fn more_bodies(route: &RouteRequirement) -> Vec<Value> {
         "/tokens/{id}" => vec![json!({
             "data": {"number": "4242424242424242", "expiration_month": 1}, "mask": "{{ data.number | last4 }}",
             "search_indexes": ["{{ data.number | last4 }}"], "containers": ["/pci/high/"],
+        })],
+        "/checkout/{key}/card" => vec![json!({
+            "data": {
+                "number": "4242424242424242", "expiration_month": 12, "expiration_year": 2040, "cvc": "123",
+            },
+            "cardholder_name": "Ada Lovelace",
         })],
         "/3ds/sessions" => vec![json!({
             "token_id": "9a9a8a4c-5d3e-4b2f-8c1d-0e7f6a5b4c3d", "type": "customer", "device": "browser",
