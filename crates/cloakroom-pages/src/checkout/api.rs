@@ -35,10 +35,10 @@ pub fn routes() -> OpenApiRouter<TokenVault> {
 /// `token_intent_id` in the query. Amount, currency and reference are only shown.
 #[utoipa::path(
     post, path = "/checkout/sessions", tag = "Checkout",
-    request_body = NewSessionBody,
+    request_body = NewCheckoutSessionBody,
     responses(
         WriteErrors, BodyErrors,
-        (status = 201, description = "The session was created.", body = SessionBody<'_>,
+        (status = 201, description = "The session was created.", body = CheckoutSessionBody<'_>,
          headers(("Location" = String, description = "The URL of the session."))),
     ),
 )]
@@ -52,12 +52,15 @@ async fn create_checkout_session(
     require_private(&caller)?;
     caller.require_anywhere(Permission::TokenIntentCreate)?;
     let body = body?;
-    let new: NewSessionBody = body.read()?;
+    let new: NewCheckoutSessionBody = body.read()?;
     let template = caller.response_template(|created: &CreatedSession| {
         let id = created.session.columns.id;
         let url = format!("{base_url}/checkout/{}", created.page_key.expose());
         let location = format!("{base_url}/checkout/sessions/{id}");
-        Answer::created(location, &SessionBody::new(&created.session, Some(url)))
+        Answer::created(
+            location,
+            &CheckoutSessionBody::new(&created.session, Some(url)),
+        )
     });
     let created = checkout::create(&vault, &caller, new.into(), &template).await?;
     template.render(&created)
@@ -71,7 +74,7 @@ async fn create_checkout_session(
     params(("id" = String, Path, description = "The session's id.")),
     responses(
         ReadErrors,
-        (status = 200, description = "The session.", body = SessionBody<'_>),
+        (status = 200, description = "The session.", body = CheckoutSessionBody<'_>),
         (status = 404, description = "The session does not exist.", body = Problem),
     ),
 )]
@@ -81,12 +84,12 @@ async fn find_checkout_session(
     PathId(id): PathId,
 ) -> Result<Answer, ApiError> {
     let session = checkout::find(&vault, &caller, &id).await?;
-    Answer::ok(&SessionBody::new(&session, None))
+    Answer::ok(&CheckoutSessionBody::new(&session, None))
 }
 
 /// A checkout session to create.
 #[derive(Deserialize, ToSchema)]
-struct NewSessionBody {
+struct NewCheckoutSessionBody {
     /// Where the cardholder returns to: an https URL whose host is in the tenant setting `threeds_callback_hosts`.
     #[schema(max_length = 2048, required, nullable = false)]
     return_url: Option<String>,
@@ -110,8 +113,8 @@ struct NewSessionBody {
     expires_at: Option<String>,
 }
 
-impl From<NewSessionBody> for NewSession {
-    fn from(body: NewSessionBody) -> Self {
+impl From<NewCheckoutSessionBody> for NewSession {
+    fn from(body: NewCheckoutSessionBody) -> Self {
         Self {
             return_url: body.return_url,
             cancel_url: body.cancel_url,
@@ -127,7 +130,7 @@ impl From<NewSessionBody> for NewSession {
 
 /// A checkout session. Attributes without a value are omitted.
 #[derive(Serialize, ToSchema)]
-struct SessionBody<'a> {
+struct CheckoutSessionBody<'a> {
     id: Uuid,
     /// `open`, `complete` or `expired`.
     status: &'static str,
@@ -168,7 +171,7 @@ struct SessionBody<'a> {
     completed_at: Option<String>,
 }
 
-impl<'a> SessionBody<'a> {
+impl<'a> CheckoutSessionBody<'a> {
     fn new(session: &'a Session, url: Option<String>) -> Self {
         let Session { columns, facts } = session;
         let completion = facts.completion.as_ref();
