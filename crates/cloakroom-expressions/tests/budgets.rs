@@ -168,6 +168,7 @@ fn long_documents_parse_in_linear_time() {
         let started = Instant::now();
         let _ = Document::parse(Context::Proxy, &document);
         let elapsed = started.elapsed();
-        assert!(elapsed < Duration::from_secs(2), "{body} took {elapsed:?}");
+        // Seconds on a busy machine; quadratic time would take minutes.
+        assert!(elapsed < Duration::from_secs(20), "{body} took {elapsed:?}");
     }
 }
