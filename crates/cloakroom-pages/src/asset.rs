@@ -71,7 +71,7 @@ const ALL: [Asset; 8] = [
     CHECKOUT,
 ];
 
-/// FNV-1a. Tells versions of a file apart for caches; not for security.
+/// FNV-1a, to distinguish versions of a file in caches; not for security.
 const fn version(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut at = 0;

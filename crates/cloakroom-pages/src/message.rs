@@ -246,7 +246,7 @@ impl Message {
 pub fn catalog(messages: &[Message], language: Language, merchant: &str) -> Value {
     let texts = messages.iter().map(|message| {
         // Scripts replace the other words themselves.
-        let kept = [
+        let parts = [
             ("merchant", merchant),
             ("field", "{field}"),
             ("count", "{count}"),
@@ -254,7 +254,7 @@ pub fn catalog(messages: &[Message], language: Language, merchant: &str) -> Valu
         ];
         (
             message.key().to_owned(),
-            message.fill(language, &kept).into(),
+            message.fill(language, &parts).into(),
         )
     });
     Value::Object(texts.collect::<Map<_, _>>())

@@ -185,7 +185,7 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::PermissionDenied(denied) => denied.into(),
-            Error::Invalid(broken) => Self::all_invalid(broken),
+            Error::Invalid(errors) => Self::all_invalid(errors),
             Error::NotFound => Self::not_found("The tenant has no branding."),
             Error::Altered => Self::internal("altered_row"),
             Error::AuditError(error) => error.into(),

@@ -42,18 +42,18 @@ pub async fn set(
     template: &ResponseTemplate<'_, Branding>,
 ) -> Result<Branding, Error> {
     caller.require_plain(Permission::TenantUpdate)?;
-    let mut broken = Vec::new();
+    let mut errors = Vec::new();
     let branding = Branding {
         id: ids::new_uuid(),
-        name: name(new.name.as_deref(), &mut broken),
-        colors: colors("colors", new.colors, LIGHT_SURFACE, &mut broken),
-        dark_colors: colors("dark_colors", new.dark_colors, DARK_SURFACE, &mut broken),
-        logo: logo(new.logo, &mut broken),
+        name: name(new.name.as_deref(), &mut errors),
+        colors: colors("colors", new.colors, LIGHT_SURFACE, &mut errors),
+        dark_colors: colors("dark_colors", new.dark_colors, DARK_SURFACE, &mut errors),
+        logo: logo(new.logo, &mut errors),
         created_by: caller.application,
         created_at: vault.clock.now().await?,
     };
-    if !broken.is_empty() {
-        return Err(Error::Invalid(broken));
+    if !errors.is_empty() {
+        return Err(Error::Invalid(errors));
     }
     let row = BrandingRow::new(caller.tenant.number, &branding);
     let row_mac = row.row_mac(vault.keys.control());
@@ -65,10 +65,10 @@ pub async fn set(
     Ok(branding)
 }
 
-fn name(name: Option<&str>, broken: &mut Vec<FieldError>) -> Option<String> {
+fn name(name: Option<&str>, errors: &mut Vec<FieldError>) -> Option<String> {
     one_line(name?, NAME_LENGTH_MAX)
         .map(str::to_owned)
-        .map_err(|rule| broken.push(FieldError::new("name", rule)))
+        .map_err(|rule| errors.push(FieldError::new("name", rule)))
         .ok()
 }
 
@@ -76,13 +76,13 @@ fn colors(
     attribute: &str,
     new: Option<NewColors>,
     surface: Color,
-    broken: &mut Vec<FieldError>,
+    errors: &mut Vec<FieldError>,
 ) -> Option<Colors> {
     let new = new?;
     let mut color = |name: &str, text: Option<String>| {
         let color = text.as_deref().and_then(Color::parse);
         if color.is_none() {
-            broken.push(FieldError::new(format!("{attribute}.{name}"), Color::RULE));
+            errors.push(FieldError::new(format!("{attribute}.{name}"), Color::RULE));
         }
         color
     };
@@ -92,18 +92,18 @@ fn colors(
         accent: accent?,
         accent_text: accent_text?,
     };
-    broken.extend(colors.check(attribute, surface));
+    errors.extend(colors.check(attribute, surface));
     Some(colors)
 }
 
-fn logo(text: Option<String>, broken: &mut Vec<FieldError>) -> Option<Image> {
+fn logo(text: Option<String>, errors: &mut Vec<FieldError>) -> Option<Image> {
     let text = text?;
     // Base64 needs four characters for three bytes.
     let is_small = text.len() <= BYTES_MAX.div_ceil(3) * 4;
     let bytes = is_small.then(|| STANDARD.decode(text).ok()).flatten();
     let image = bytes.and_then(Image::parse);
     if image.is_none() {
-        broken.push(FieldError::new("logo", Image::RULE));
+        errors.push(FieldError::new("logo", Image::RULE));
     }
     image
 }

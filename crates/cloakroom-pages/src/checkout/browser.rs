@@ -139,7 +139,7 @@ impl From<Error> for ApiError {
             Error::WrongKind(kind) => {
                 Self::forbidden(format!("Only {kind} applications can do this."))
             }
-            Error::Invalid(broken) => Self::all_invalid(broken),
+            Error::Invalid(errors) => Self::all_invalid(errors),
             Error::NotFound => Self::not_found("Checkout session not found."),
             Error::NotOpen => Self::conflict("The checkout session is complete or has expired."),
             Error::HostNotAllowed => Self::forbidden(

@@ -35,9 +35,9 @@ pub(super) fn check(card: &RawValue, tenant_kind: TenantKind, now: Timestamp) ->
     let is_missing = |name: &str| members.get(name).is_none_or(|value| value.get() == "null");
     let missing = MEMBERS.iter().filter(|name| is_missing(name));
     let missing = missing.map(|name| FieldError::new(format!("data.{name}"), "is required"));
-    let mut broken: Vec<FieldError> = missing.collect();
+    let mut errors: Vec<FieldError> = missing.collect();
     if members.keys().any(|name| !MEMBERS.contains(name)) {
-        broken.push(FieldError::new(
+        errors.push(FieldError::new(
             "data",
             "must contain only the members of a card",
         ));
@@ -46,9 +46,9 @@ pub(super) fn check(card: &RawValue, tenant_kind: TenantKind, now: Timestamp) ->
     let expiration = validated.and_then(|it| serde_json::from_slice(it.data.expose()).ok());
     if expiration.is_some_and(|expiration| is_past(&expiration, now)) {
         let rule = "must not be in the past";
-        broken.push(FieldError::new("data.expiration_year", rule));
+        errors.push(FieldError::new("data.expiration_year", rule));
     }
-    broken
+    errors
 }
 
 fn is_past(expiration: &Expiration, now: Timestamp) -> bool {
@@ -106,8 +106,8 @@ mod tests {
             (RawValue::from_string("[]".to_owned()).unwrap(), now, "data"),
         ];
         for (card, now, expected) in cases {
-            let broken = check(&card, TenantKind::Test, now);
-            let path = broken.first().map_or("", |broken| broken.path.as_str());
+            let errors = check(&card, TenantKind::Test, now);
+            let path = errors.first().map_or("", |error| error.path.as_str());
             assert_eq!(path, expected, "{card}");
         }
     }

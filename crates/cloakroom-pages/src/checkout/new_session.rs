@@ -39,11 +39,11 @@ impl NewSession {
         caller: &Caller,
         now: Timestamp,
     ) -> Result<(Facts, Timestamp), Error> {
-        let mut broken = Vec::new();
+        let mut errors = Vec::new();
         let mut url = |name: &str, url: Option<String>| {
             let url = url.unwrap_or_default();
             if let Err(rule) = check_url(caller, &url) {
-                broken.push(FieldError::new(name, rule));
+                errors.push(FieldError::new(name, rule));
             }
             url
         };
@@ -51,23 +51,23 @@ impl NewSession {
             url("return_url", self.return_url),
             url("cancel_url", self.cancel_url),
         );
-        let price = price(self.amount, self.currency, &mut broken);
+        let price = price(self.amount, self.currency, &mut errors);
         let reference = self.reference.as_deref().and_then(|reference| {
             one_line(reference, REFERENCE_LENGTH_MAX)
-                .map_err(|rule| broken.push(FieldError::new("reference", rule)))
+                .map_err(|rule| errors.push(FieldError::new("reference", rule)))
                 .ok()
         });
         if let Some(locale) = &self.locale
             && Language::of_tag(locale).is_none()
         {
             let rule = "must be en, de, fr, es or pt, with or without a region";
-            broken.push(FieldError::new("locale", rule));
+            errors.push(FieldError::new("locale", rule));
         }
         let expires_at = expiry(self.expires_at.as_deref(), now);
         let expires_at =
-            expires_at.map_err(|rule| broken.push(FieldError::new("expires_at", rule)));
+            expires_at.map_err(|rule| errors.push(FieldError::new("expires_at", rule)));
         match expires_at {
-            Ok(expires_at) if broken.is_empty() => Ok((
+            Ok(expires_at) if errors.is_empty() => Ok((
                 Facts {
                     return_url,
                     cancel_url,
@@ -82,7 +82,7 @@ impl NewSession {
                 },
                 expires_at,
             )),
-            _ => Err(Error::Invalid(broken)),
+            _ => Err(Error::Invalid(errors)),
         }
     }
 }
@@ -96,27 +96,27 @@ pub(super) fn check_url(caller: &Caller, url: &str) -> Result<(), &'static str> 
 fn price(
     amount: Option<i64>,
     currency: Option<String>,
-    broken: &mut Vec<FieldError>,
+    errors: &mut Vec<FieldError>,
 ) -> Option<Price> {
     let (amount, currency) = match (amount, currency) {
         (None, None) => return None,
         (Some(amount), Some(currency)) => (amount, currency),
         (Some(_), None) => {
-            broken.push(FieldError::new("currency", "is required with amount"));
+            errors.push(FieldError::new("currency", "is required with amount"));
             return None;
         }
         (None, Some(_)) => {
-            broken.push(FieldError::new("amount", "is required with currency"));
+            errors.push(FieldError::new("amount", "is required with currency"));
             return None;
         }
     };
     if !(0..=AMOUNT_MAX).contains(&amount) {
         let rule = "must be an integer from 0 to 999999999999, in minor units of the currency";
-        broken.push(FieldError::new("amount", rule));
+        errors.push(FieldError::new("amount", rule));
     }
     let known = Currency::from_code(&currency);
     if known.is_none() {
-        broken.push(FieldError::new(
+        errors.push(FieldError::new(
             "currency",
             "must be an ISO 4217 currency such as EUR",
         ));

@@ -29,11 +29,11 @@ pub(super) async fn submit(
         return Err(Error::NotOpen);
     }
     let now = vault.clock.now().await?;
-    let mut broken = card::check(card.data, caller.tenant_kind, now);
+    let mut errors = card::check(card.data, caller.tenant_kind, now);
     let is_required = session.facts.collects_name;
     let name = card::validate_name(card.cardholder_name.as_deref(), is_required);
     let name = name.unwrap_or_else(|error| {
-        broken.push(error);
+        errors.push(error);
         None
     });
     let new = NewIntent {
@@ -41,8 +41,8 @@ pub(super) async fn submit(
         data: Some(card.data),
         encrypted: None,
     };
-    if !broken.is_empty() {
-        return Err(Error::Invalid(broken));
+    if !errors.is_empty() {
+        return Err(Error::Invalid(errors));
     }
     let intent = intents::prepare(vault, &caller, new).await?;
     let next = session.complete(Completion {

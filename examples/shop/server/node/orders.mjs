@@ -93,7 +93,7 @@ function stateAfter({ tokenIntentId, authenticationStatus }, order) {
   }
 }
 
-/** Stores the card as a token and charges it. A card that cannot be charged is not kept. */
+/** Stores the card as a token and charges it. A card that cannot be charged is deleted. */
 async function charge(order, authentication) {
   const token = await vault.saveCard(order);
   order.card = { last4: token.card?.last4 };

@@ -117,7 +117,7 @@ def state_after(authentication, order):
 
 
 def charge(order, authentication):
-    """Stores the card as a token and charges it. A card that cannot be charged is not kept."""
+    """Stores the card as a token and charges it. A card that cannot be charged is deleted."""
     token = vault.save_card(order)
     order.card = {"last4": token.card.last4}
     order.state = vault.charge(order, token.id, authentication)
