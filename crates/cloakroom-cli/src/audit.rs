@@ -1,76 +1,214 @@
-//! `cloakroom audit`: verifies the audit log.
+//! `cloakroom audit`: verifies and exports the audit log.
 
-use std::io::IsTerminal as _;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, IsTerminal as _};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use cloakroom::Vault;
-use cloakroom::audit::{self, Anchor, VerificationReport};
+use cloakroom::audit::{self, TrustedCheckpoints, VerificationReport};
 use cloakroom::config::Config;
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
 use crate::manage::open;
+
+/// Buffer of files.
+const BUFFER_BYTES: usize = 1024 * 1024;
 
 #[derive(Subcommand)]
 pub(crate) enum AuditCommand {
     /// Detect entries that were modified, moved, added or deleted
     Verify(VerifyArguments),
+    /// Write entries, keys and checkpoints to a file that `verify --export` reads
+    Export(ExportArguments),
+    /// Print the public key of the audit authority, which verifies exports
+    PublicKey,
 }
 
 #[derive(Args)]
 pub(crate) struct VerifyArguments {
-    /// Compare with the anchor file of an earlier verification
+    /// Verify an export instead of the database; needs no configuration
+    #[arg(long, value_name = "FILE", requires = "public_key")]
+    export: Option<PathBuf>,
+    /// Public key of the audit authority, from `cloakroom audit public-key`
+    #[arg(long, value_name = "HEX", requires = "export")]
+    public_key: Option<String>,
+    /// Compare with the checkpoints that a sink received, which detects a rollback
     #[arg(long, value_name = "FILE")]
-    since: Option<PathBuf>,
-    /// Write an anchor file with the current state; store it apart from the database
+    checkpoints: Option<PathBuf>,
+    /// Write the newest checkpoint to a file, for a later --checkpoints; store it apart from the database
     #[arg(long, value_name = "FILE")]
     remember: Option<PathBuf>,
+    #[command(flatten)]
+    days: DayArguments,
 }
 
-pub(crate) async fn run(config: Config, command: AuditCommand) -> anyhow::Result<ExitCode> {
-    let AuditCommand::Verify(arguments) = command;
-    let since = arguments.since.as_deref().map(read_anchor).transpose()?;
+#[derive(Args)]
+pub(crate) struct ExportArguments {
+    /// File to write
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    days: DayArguments,
+}
+
+#[derive(Args)]
+struct DayArguments {
+    /// First day, such as 2030-02-05
+    #[arg(long, value_name = "DAY", value_parser = parse_day)]
+    from: Option<i32>,
+    /// Last day
+    #[arg(long, value_name = "DAY", value_parser = parse_day)]
+    to: Option<i32>,
+}
+
+fn parse_day(text: &str) -> Result<i32, String> {
+    audit::parse_day(text).ok_or_else(|| "expected a date such as 2030-02-05".to_owned())
+}
+
+impl DayArguments {
+    fn range(&self) -> RangeInclusive<i32> {
+        self.from.unwrap_or(i32::MIN)..=self.to.unwrap_or(i32::MAX)
+    }
+}
+
+/// `load` is called only by commands that use the database.
+pub(crate) async fn run(
+    load: impl FnOnce() -> Result<Config, cloakroom::config::Error>,
+    command: AuditCommand,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        AuditCommand::Verify(arguments) => match &arguments.export {
+            Some(file) => verify_export(file, &arguments),
+            None => verify(load()?, &arguments).await,
+        },
+        AuditCommand::Export(arguments) => export(load()?, &arguments).await,
+        AuditCommand::PublicKey => {
+            let vault = open(load()?).await?;
+            for key in vault.keys.audit_authority().public_keys() {
+                print_line!("{}", hex::encode(key));
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Opens a file of checkpoints that a sink received.
+pub(crate) fn open_checkpoints(file: &Path) -> anyhow::Result<TrustedCheckpoints> {
+    TrustedCheckpoints::open(file)
+        .with_context(|| format!("{} cannot be used as --checkpoints", file.display()))
+}
+
+async fn verify(config: Config, arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
+    if arguments.days.range() != audit::ALL_DAYS {
+        bail!("--from and --to are for exports; the database is verified as a whole");
+    }
+    let trusted = trusted(arguments)?;
     let vault = open(config).await?;
-    let verified = verify(&vault, since.as_ref()).await?;
-    if let Some(file) = &arguments.remember {
-        let text = serde_json::to_string(&verified.anchor)?;
-        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
-    }
-    Ok(report(&verified, since.is_some()))
+    let progress = Progress::start(None);
+    let verified = audit::verify(&vault.audit, trusted, |entries| progress.update(entries)).await?;
+    finish(&verified, progress, arguments)
 }
 
-pub(crate) fn read_anchor(file: &Path) -> anyhow::Result<Anchor> {
-    let text =
-        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    serde_json::from_str(&text)
-        .with_context(|| format!("{} is not an anchor file of --remember", file.display()))
+fn verify_export(file: &Path, arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
+    let key = arguments.public_key.as_deref().unwrap_or_default();
+    let key = hex::decode(key).ok().and_then(|key| key.try_into().ok());
+    let key = key.context("--public-key must be 64 hexadecimal digits")?;
+    let trusted = trusted(arguments)?;
+    let input = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let progress = Progress::start(Some(input.metadata()?.len()));
+    let input = progress.bar.wrap_read(input);
+    let records = audit::read_records(BufReader::with_capacity(BUFFER_BYTES, input));
+    let days = arguments.days.range();
+    let update = |entries| progress.update(entries);
+    let verified = audit::verify_export(records, key, days, trusted, update)
+        .with_context(|| format!("{} cannot be verified", file.display()))?;
+    finish(&verified, progress, arguments)
 }
 
-async fn verify(vault: &Vault, since: Option<&Anchor>) -> anyhow::Result<VerificationReport> {
-    let progress = match std::io::stderr().is_terminal() {
-        true => ProgressBar::new_spinner(),
-        false => ProgressBar::hidden(),
-    };
-    progress.enable_steady_tick(Duration::from_millis(100));
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
-        progress.set_style(style);
-    }
-    let verified = audit::verify(&vault.audit, since, |records| {
-        progress.set_message(format!("{} entries", HumanCount(records)));
-    })
-    .await?;
-    progress.finish_and_clear();
-    Ok(verified)
+fn trusted(arguments: &VerifyArguments) -> anyhow::Result<Option<TrustedCheckpoints>> {
+    let file = arguments.checkpoints.as_deref();
+    file.map(open_checkpoints).transpose()
 }
 
-fn report(verified: &VerificationReport, is_anchored: bool) -> ExitCode {
-    let (entries, chains) = (HumanCount(verified.records), verified.chains);
+async fn export(config: Config, arguments: &ExportArguments) -> anyhow::Result<ExitCode> {
+    let vault = open(config).await?;
+    let file = &arguments.file;
+    let output = File::create(file).with_context(|| format!("cannot write {}", file.display()))?;
+    let output = BufWriter::with_capacity(BUFFER_BYTES, output);
+    let progress = Progress::start(None);
+    let days = arguments.days.range();
+    let update = |entries| progress.update(entries);
+    let entries = audit::export(&vault.audit, days, output, update).await?;
+    progress.bar.finish_and_clear();
+    let size = HumanBytes(std::fs::metadata(file)?.len());
     print_line!(
-        "{entries} entries in {chains} chains of {} days",
-        verified.days
+        "{} entries, {size}, in {}",
+        HumanCount(entries),
+        file.display()
+    );
+    print_line!(
+        "next: `cloakroom audit verify --export {} --public-key KEY`, with the key of `cloakroom audit public-key`",
+        file.display()
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Progress on standard error, with a rate.
+struct Progress {
+    bar: ProgressBar,
+    started_at: Instant,
+}
+
+impl Progress {
+    /// `length` is the size of the input in bytes, if known.
+    fn start(length: Option<u64>) -> Self {
+        let bar = match (std::io::stderr().is_terminal(), length) {
+            (false, _) => ProgressBar::hidden(),
+            (true, Some(length)) => ProgressBar::new(length),
+            (true, None) => ProgressBar::new_spinner(),
+        };
+        let template = match length {
+            Some(_) => "{bar:40} {percent} %  {msg}  {eta}",
+            None => "{spinner} {msg}  {elapsed}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self {
+            bar,
+            started_at: Instant::now(),
+        }
+    }
+
+    fn update(&self, entries: u64) {
+        let rate = entries as f64 / self.started_at.elapsed().as_secs_f64().max(0.001);
+        let (entries, rate) = (HumanCount(entries), HumanCount(rate as u64));
+        self.bar
+            .set_message(format!("{entries} entries, {rate} per second"));
+    }
+}
+
+fn finish(
+    verified: &VerificationReport,
+    progress: Progress,
+    arguments: &VerifyArguments,
+) -> anyhow::Result<ExitCode> {
+    progress.bar.finish_and_clear();
+    if let (Some(file), Some(newest)) = (&arguments.remember, &verified.newest) {
+        std::fs::write(file, format!("{newest}\n"))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    print_line!(
+        "{} entries in {} chains of {} days, {} checkpoints",
+        HumanCount(verified.records),
+        HumanCount(verified.chains),
+        verified.days,
+        HumanCount(verified.checkpoints)
     );
     for finding in &verified.findings {
         print_line!("  {finding}");
@@ -84,14 +222,14 @@ fn report(verified: &VerificationReport, is_anchored: bool) -> ExitCode {
             "the audit log was tampered with: {} findings",
             verified.finding_count
         );
-        return ExitCode::FAILURE;
+        return Ok(ExitCode::FAILURE);
     }
     print_line!("no entry was modified, moved, added or deleted");
-    if !is_anchored {
+    if arguments.checkpoints.is_none() {
         print_line!(
-            "this does not detect a rollback of the whole database to an older state: \
-             store an anchor with --remember and compare with --since"
+            "this does not detect a rollback of the whole database to an older state: compare with the checkpoints of \
+             a sink, --checkpoints FILE"
         );
     }
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use cloakroom::erasures::{self, Ledger, Limits};
 use cloakroom::tokens::TokenVault;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
-use crate::audit::read_anchor;
+use crate::audit::open_checkpoints;
 use crate::manage::open;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -23,9 +23,9 @@ pub(crate) enum ErasuresCommand {
         /// Days to go back; must reach back to before the oldest backup
         #[arg(long, value_name = "NUMBER", default_value_t = 35)]
         days: u32,
-        /// Anchor file of `audit verify --remember`; also detects entries truncated since then
+        /// File of checkpoints that a sink received; also detects a database that was rolled back
         #[arg(long, value_name = "FILE")]
-        since: Option<PathBuf>,
+        checkpoints: Option<PathBuf>,
         /// Ledger file; store it apart from the database and its backups
         #[arg(value_name = "FILE")]
         file: PathBuf,
@@ -54,18 +54,25 @@ pub(crate) struct ApplyArguments {
 
 pub(crate) async fn run(config: Config, command: ErasuresCommand) -> anyhow::Result<()> {
     match command {
-        ErasuresCommand::Write { days, since, file } => {
-            write(config, days, since.as_deref(), &file).await
-        }
+        ErasuresCommand::Write {
+            days,
+            checkpoints,
+            file,
+        } => write(config, days, checkpoints.as_deref(), &file).await,
         ErasuresCommand::Apply(arguments) => apply(config, &arguments).await,
     }
 }
 
-async fn write(config: Config, days: u32, since: Option<&Path>, file: &Path) -> anyhow::Result<()> {
-    let since = since.map(read_anchor).transpose()?;
+async fn write(
+    config: Config,
+    days: u32,
+    checkpoints: Option<&Path>,
+    file: &Path,
+) -> anyhow::Result<()> {
+    let trusted = checkpoints.map(open_checkpoints).transpose()?;
     let vault = open(config).await?;
-    let ledger = erasures::write(&vault, DAY * days, since.as_ref()).await?;
-    let text = ledger.to_text(vault.keys.audit())?;
+    let ledger = erasures::write(&vault, DAY * days, trusted).await?;
+    let text = ledger.to_text(vault.keys.audit_authority()).await?;
     // Written to a temporary file and renamed, so that a reader never sees a partial file.
     let temporary = file.with_extension("new");
     std::fs::write(&temporary, text)
@@ -82,7 +89,7 @@ async fn apply(config: Config, arguments: &ApplyArguments) -> anyhow::Result<()>
     let text =
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let vault = TokenVault::new(&open(config).await?);
-    let ledger = Ledger::parse(&text, vault.keys.audit())
+    let ledger = Ledger::parse(&text, vault.keys.audit_authority())
         .with_context(|| format!("nothing of {} was applied", file.display()))?;
     let plan = erasures::plan(&vault, &ledger).await?;
     print_line!("to delete: {}", plan.counts);

@@ -99,7 +99,7 @@ enum Command {
     /// Import and query BIN ranges
     #[command(subcommand)]
     Bins(bins::BinsCommand),
-    /// Verify the audit log
+    /// Verify and export the audit log
     #[command(subcommand)]
     Audit(audit::AuditCommand),
     /// Write a ledger of deletions, and apply it to a restored backup
@@ -170,7 +170,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Webhook(command) => runtime()?.block_on(webhooks::run(load()?, command))?,
         Command::Bins(command) => runtime()?.block_on(bins::run(load()?, command))?,
-        Command::Audit(command) => return runtime()?.block_on(audit::run(load()?, command)),
+        Command::Audit(command) => return runtime()?.block_on(audit::run(load, command)),
         Command::Erasures(command) => runtime()?.block_on(erasures::run(load()?, command))?,
         Command::Limits(command) => runtime()?.block_on(rate_limits::run(load()?, command))?,
         Command::Deprecations(table) if table.markdown => {

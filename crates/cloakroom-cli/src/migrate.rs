@@ -21,6 +21,9 @@ pub(crate) async fn run(config: &Config, arguments: MigrateArguments) -> anyhow:
     if applied.is_empty() {
         print_line!("nothing to do: the database is up to date");
     }
+    storage::set_log_retention(&connection, config.audit.keep_days)
+        .await
+        .context("cannot set the retention of the audit log")?;
     if let Some(role) = arguments.grant_to {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         if role.is_empty() || !role.chars().all(is_plain) {

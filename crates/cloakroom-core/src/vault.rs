@@ -70,7 +70,7 @@ impl Vault {
         let environment = config.vault.environment.as_str();
         let keys = Keyring::load(&db, root, environment, &config.root_key).await?;
         let clock = Arc::new(DatabaseClock::new(db.clone()));
-        let audit = Audit::start(&config, &db, &clock, keys.audit());
+        let audit = Audit::start(&config, &db, &clock, &keys);
         let redis = Redis::open(&config.redis)?.map(Arc::new);
         Ok(Self(Arc::new(Components {
             audit,

@@ -65,7 +65,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Audit, Control, TenantKek};
+    use crate::{AuditAuthority, Control, TenantKek};
 
     const CONTEXT: WrapContext<'static> = WrapContext {
         environment: "test",
@@ -110,7 +110,7 @@ mod tests {
             let result = Key::<Control>::from_custody(&raw, &context, &binding);
             assert_eq!(result.err(), Some(Error::Integrity), "{context:?}");
         }
-        let other_purpose = Key::<Audit>::from_custody(&raw, &CONTEXT, &binding);
+        let other_purpose = Key::<AuditAuthority>::from_custody(&raw, &CONTEXT, &binding);
         assert_eq!(other_purpose.err(), Some(Error::Integrity));
         let other_key = Sensitive::new(vec![0; 32]);
         let result = Key::<Control>::from_custody(&other_key, &CONTEXT, &binding);

@@ -32,6 +32,8 @@ mod custody;
 mod digest;
 mod fields;
 mod key;
+mod log_key;
+mod merkle;
 mod policy;
 mod primitives;
 mod purpose;
@@ -51,11 +53,16 @@ pub use digest::{
     named_uuid_bytes, verify_mac,
 };
 pub use key::{CheckValue, KEY_BYTES, Key};
+pub use log_key::{
+    LOG_PUBLIC_KEY_BYTES, LOG_SIGNATURE_BYTES, LogKey, LogPublicKey, LogSignature,
+    verify_log_signature,
+};
+pub use merkle::{Hash, LEAF_PREFIX, MerkleTree, leaf_hash, sha256};
 pub use policy::PolicyDigest;
 pub use primitives::equal_in_constant_time;
 pub use purpose::{
-    Audit, Authenticates, Control, Data, Fingerprinting, Index, KeyPurpose, Purpose, Reply,
-    RootKek, SealsRecords, SecurityCode, Signing, TenantKek, Wraps,
+    AuditAuthority, Authenticates, Control, Data, Fingerprinting, Index, KeyPurpose, Purpose,
+    Reply, RootKek, SealsRecords, SecurityCode, Signing, TenantKek, Wraps,
 };
 pub use random::{fill as fill_random, random_base58, random_bytes, random_uuid_v4_bytes};
 pub use record::{RecordContext, open, seal, sealed_key_version};

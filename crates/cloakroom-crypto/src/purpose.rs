@@ -13,13 +13,15 @@ pub enum KeyPurpose {
     Index = 5,
     Reply = 6,
     Control = 7,
+    /// Reserved: authenticated the entries of the audit log before they were signed.
     Audit = 8,
     SecurityCode = 9,
     Signing = 10,
+    AuditAuthority = 11,
 }
 
 impl KeyPurpose {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::RootKek,
         Self::TenantKek,
         Self::Data,
@@ -30,6 +32,7 @@ impl KeyPurpose {
         Self::Audit,
         Self::SecurityCode,
         Self::Signing,
+        Self::AuditAuthority,
     ];
 
     pub fn number(self) -> i16 {
@@ -49,6 +52,7 @@ impl KeyPurpose {
             Self::Audit => "audit",
             Self::SecurityCode => "security_code",
             Self::Signing => "signing",
+            Self::AuditAuthority => "audit_authority",
         }
     }
 }
@@ -69,7 +73,7 @@ pub trait Purpose: sealed::Sealed {
     const PURPOSE: KeyPurpose;
 }
 
-/// Wraps tenant, control, audit, security-code and signing keys.
+/// Wraps tenant, control, audit authority, security-code and signing keys.
 pub struct RootKek;
 /// Wraps the working keys of one tenant.
 pub struct TenantKek;
@@ -81,10 +85,10 @@ pub struct Fingerprinting;
 pub struct Index;
 /// Seals responses stored for idempotency keys, and digests their requests.
 pub struct Reply;
-/// Authenticates rows of tenants, applications, API keys, permissions and quotas.
+/// Authenticates rows of tenants, applications, API keys, permissions and quotas, and events.
 pub struct Control;
-/// Signs checkpoints of the audit chain.
-pub struct Audit;
+/// The seed of the key pair that certifies the keys with which nodes sign the audit log.
+pub struct AuditAuthority;
 /// Seals security codes for their short retention; never stored in a database.
 pub struct SecurityCode;
 /// Seals the private keys that sign what other parties verify.
@@ -107,7 +111,7 @@ purposes! {
     Index => Index,
     Reply => Reply,
     Control => Control,
-    Audit => Audit,
+    AuditAuthority => AuditAuthority,
     SecurityCode => SecurityCode,
     Signing => Signing,
 }
@@ -116,7 +120,7 @@ purposes! {
 pub trait Wraps<P: Purpose>: Purpose {}
 impl Wraps<TenantKek> for RootKek {}
 impl Wraps<Control> for RootKek {}
-impl Wraps<Audit> for RootKek {}
+impl Wraps<AuditAuthority> for RootKek {}
 impl Wraps<SecurityCode> for RootKek {}
 impl Wraps<Signing> for RootKek {}
 impl Wraps<Data> for TenantKek {}
@@ -134,7 +138,6 @@ impl SealsRecords for Signing {}
 /// Keys that authenticate data stored in clear.
 pub trait Authenticates: Purpose {}
 impl Authenticates for Control {}
-impl Authenticates for Audit {}
 impl Authenticates for Reply {}
 
 mod sealed {
@@ -158,7 +161,7 @@ mod tests {
 
     #[test]
     fn unknown_numbers_are_rejected() {
-        for number in [i16::MIN, -1, 0, 11, i16::MAX] {
+        for number in [i16::MIN, -1, 0, 12, i16::MAX] {
             assert_eq!(KeyPurpose::try_from(number), Err(Error::UnknownPurpose));
         }
     }

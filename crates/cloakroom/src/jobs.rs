@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use cloakroom_core::{audit, idempotency, rate_limits};
+use cloakroom_core::audit::{self, CheckpointError};
+use cloakroom_core::vault::Vault;
+use cloakroom_core::{idempotency, rate_limits};
 use cloakroom_management::{applications, sessions, tenants};
 use cloakroom_pages::checkout;
 use cloakroom_platform::ids;
@@ -16,9 +18,17 @@ use uuid::Uuid;
 
 use crate::admin::Readiness;
 use crate::node::Node;
+use crate::sinks;
 
 /// Checks that must pass before this node is ready.
-pub const CHECKS: &[&str] = &["database", "migrations", "clock", "bins", "card_ranges"];
+pub const CHECKS: &[&str] = &[
+    "database",
+    "migrations",
+    "clock",
+    "audit",
+    "bins",
+    "card_ranges",
+];
 
 const WATCH_PERIOD: Duration = Duration::from_secs(5);
 const MAINTENANCE_PERIOD: Duration = Duration::from_secs(1);
@@ -28,6 +38,8 @@ const CARD_RANGES_PERIOD: Duration = Duration::from_secs(4);
 const CARD_RANGES_INITIAL_PERIOD: Duration = Duration::from_millis(250);
 /// How long a node waits for its first card ranges before it serves without them.
 const CARD_RANGES_TIMEOUT: Duration = Duration::from_secs(60);
+/// Checkpoints of one node are this far apart; others write theirs in between.
+const CHECKPOINT_PERIOD: Duration = Duration::from_secs(10);
 /// Days are removed long before their partition is needed again, so the period is not critical.
 const RETAIN_PERIOD: Duration = Duration::from_secs(60 * 60);
 /// Several heartbeats within the time after which a silent node counts as stopped.
@@ -53,7 +65,9 @@ pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(watch(node.clone(), readiness.clone()));
     jobs.spawn(maintain_security_codes(node.clone()));
     jobs.spawn(sweep(node.clone()));
-    jobs.spawn(maintain_audit(node.clone()));
+    jobs.spawn(synchronize_clock(node.clone()));
+    jobs.spawn(write_checkpoints(node.clone(), readiness.clone()));
+    jobs.spawn(sinks::run(Vault::clone(node)));
     jobs.spawn(retain_logs(node.clone()));
     jobs.spawn(heartbeat(node.clone()));
     jobs.spawn(refresh_bins(node.clone(), readiness.clone()));
@@ -171,17 +185,40 @@ async fn heartbeat(node: Node) {
     }
 }
 
-/// Stores the heads of this node's audit chains.
-async fn maintain_audit(node: Node) {
+/// Follows the database's clock, by which audit entries are dated.
+async fn synchronize_clock(node: Node) {
     let mut ticks = every(MAINTENANCE_PERIOD);
     loop {
         ticks.tick().await;
-        if let Err(error) = node.audit.store_heads().await {
+        if let Err(error) = node.audit.synchronize_clock().await {
             tracing::warn!(
-                job = "tend_audit",
+                job = "synchronize_clock",
                 error.kind = error.kind(),
-                "the heads of the audit chains could not be stored; the next run retries"
+                "the clock of the database could not be read; the next run retries"
             );
+        }
+    }
+}
+
+/// Writes checkpoints of the audit log. A node that finds the log rolled back stops logging, and is unready.
+async fn write_checkpoints(node: Node, readiness: Readiness) {
+    let mut ticks = every(CHECKPOINT_PERIOD);
+    loop {
+        ticks.tick().await;
+        let written = node.audit.checkpoint().await;
+        if let Err(error) = &written {
+            tracing::error!(
+                job = "write_checkpoints",
+                error.kind = error.kind(),
+                "no checkpoint of the audit log could be written"
+            );
+        }
+        match written {
+            Err(error @ CheckpointError::Halted(_)) => {
+                readiness.set("audit", Err(error.to_string()));
+            }
+            // Whether the database is available is another check.
+            Ok(()) | Err(CheckpointError::Storage(_)) => readiness.set("audit", Ok(())),
         }
     }
 }
@@ -203,7 +240,7 @@ async fn retain_logs(node: Node) {
 }
 
 /// Removes expired days once; `None` if another node holds the lease.
-pub async fn retain_once(node: &Node, holder: Uuid) -> Result<Option<usize>, storage::Error> {
+pub async fn retain_once(node: &Node, holder: Uuid) -> Result<Option<usize>, CheckpointError> {
     if !storage::hold_lease(&node.db, "retain_logs", holder, SWEEP_LEASE).await? {
         return Ok(None);
     }

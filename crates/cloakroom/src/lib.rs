@@ -16,6 +16,7 @@ pub mod removed_operations;
 pub mod route_requirements;
 pub mod router;
 pub mod server;
+pub mod sinks;
 
 pub mod erasures;
 pub mod formulas;

@@ -97,61 +97,96 @@ fn every_revealing_response_is_logged_even_if_the_node_is_killed() {
 #[test]
 fn verification_reports_tampering() {
     let (deployment, _) = Deployment::with_keys(&["/ reveal token:create", "/ mask token:read"]);
-    let anchor = deployment.path("anchor.json").display().to_string();
+    let newest = deployment.path("newest.jsonl").display().to_string();
 
-    let untouched = deployment.run(&["audit", "verify", "--remember", &anchor]);
+    let untouched = deployment.run(&["audit", "verify", "--remember", &newest]);
     assert!(untouched.success, "{}", untouched.stderr);
+    let output = &untouched.stdout;
+    assert!(output.contains("no entry was modified"), "{output}");
+    assert!(output.contains("--checkpoints"), "{output}");
+    let compared = deployment.run(&["audit", "verify", "--checkpoints", &newest]);
+    let output = &compared.stdout;
     assert!(
-        untouched.stdout.contains("no entry was modified"),
-        "{}",
-        untouched.stdout
-    );
-    assert!(untouched.stdout.contains("--since"), "{}", untouched.stdout);
-    let since = deployment.run(&["audit", "verify", "--since", &anchor]);
-    assert!(
-        since.success && !since.stdout.contains("--since"),
-        "{}",
-        since.stdout
+        compared.success && !output.contains("--checkpoints"),
+        "{output}"
     );
 
     query(
         &deployment.postgres,
-        "update log set entity_id = 'x' where seq = 1",
+        "update log set entity_id = 'x' where chain = 1001 and seq = 1",
     );
     let changed = deployment.run(&["audit", "verify"]);
     assert!(!changed.success);
-    let finding = "record 1 does not follow from record 0";
-    assert!(changed.stdout.contains(finding), "{}", changed.stdout);
+    let output = &changed.stdout;
     assert!(
-        changed.stdout.contains("the audit log was tampered with"),
-        "{}",
-        changed.stdout
+        output.contains("chain 1001: entry 1 was modified"),
+        "{output}"
+    );
+    assert!(
+        output.contains("the audit log was tampered with"),
+        "{output}"
     );
 
-    query(
-        &deployment.postgres,
-        "delete from log; delete from log_chain",
-    );
+    // F9: everything that the database knows of the log is removed.
+    let remove = "delete from log; delete from log_key";
+    query(&deployment.postgres, remove);
     let emptied = deployment.run(&["audit", "verify"]);
+    let output = &emptied.stdout;
     assert!(
-        emptied.success,
-        "an empty log has no findings: {}",
-        emptied.stdout
+        !emptied.success && output.contains("the whole day is missing"),
+        "{output}"
     );
-    let since = deployment.run(&["audit", "verify", "--since", &anchor]);
-    assert!(!since.success);
+    query(&deployment.postgres, "delete from log_checkpoint");
+    let rolled_back = deployment.run(&["audit", "verify", "--checkpoints", &newest]);
+    let output = &rolled_back.stdout;
     assert!(
-        since.stdout.contains("the whole day is missing"),
-        "{}",
-        since.stdout
+        !rolled_back.success && output.contains("the log was rolled back"),
+        "{output}"
     );
-    let no_anchor = deployment.path("cloakroom.toml").display().to_string();
-    let rejected = deployment.run(&["audit", "verify", "--since", &no_anchor]);
+
+    let other = deployment.path("cloakroom.toml").display().to_string();
+    let rejected = deployment.run(&["audit", "verify", "--checkpoints", &other]);
+    let output = &rejected.stderr;
     assert!(
-        rejected
-            .stderr
-            .contains("is not an anchor file of --remember"),
-        "{}",
-        rejected.stderr
+        output.contains("contains no checkpoint of a sink"),
+        "{output}"
     );
+}
+
+/// An auditor verifies an export without configuration, database or secret.
+#[test]
+fn exports_are_verified_offline() {
+    let (deployment, _) = Deployment::with_keys(&["/ reveal token:create"]);
+    let export = deployment.path("log.jsonl");
+    let file = export.display().to_string();
+    let written = deployment.run_ok(&["audit", "export", &file]);
+    assert!(written.contains("entries"), "{written}");
+    let key = deployment.run_ok(&["audit", "public-key"]);
+    let key = key.trim();
+
+    let verify = |file: &str, key: &str| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_cloakroom"))
+            .args(["audit", "verify", "--export", file, "--public-key", key])
+            .env_clear()
+            .output()
+            .unwrap()
+    };
+    let intact = verify(&file, key);
+    let output = String::from_utf8_lossy(&intact.stdout);
+    assert!(intact.status.success(), "{output}");
+    assert!(output.contains("no entry was modified"), "{output}");
+
+    let text = std::fs::read_to_string(&export).unwrap();
+    let entries = text.lines().filter(|line| !line.starts_with("{\"entry\""));
+    let without: Vec<&str> = entries.collect();
+    std::fs::write(&export, without.join("\n") + "\n").unwrap();
+    let removed = verify(&file, key);
+    let output = String::from_utf8_lossy(&removed.stdout);
+    assert!(!removed.status.success(), "{output}");
+    assert!(output.contains("the whole day is missing"), "{output}");
+    let other_key = verify(&file, &"07".repeat(32));
+    assert!(!other_key.status.success());
+    let malformed = verify(&file, "07");
+    let output = String::from_utf8_lossy(&malformed.stderr);
+    assert!(output.contains("64 hexadecimal digits"), "{output}");
 }

@@ -43,9 +43,9 @@ fn a_forged_deletion_is_rejected_and_a_large_ledger_needs_an_option() {
 
     let forged = format!(
         "insert into log (slot, created_at, tenant_id, actor_kind, actor_id, key_id, entity_kind, entity_id, operation,
-            outcome, origin, trace_id, chain, seq, mac)
+            outcome, origin, trace_id, chain, seq, commit)
          select slot, now(), tenant_id, actor_kind, actor_id, key_id, 1, '{live}', 4, 1, origin, trace_id, chain,
-            1000000, decode(repeat('00', 16), 'hex')
+            1000000, decode(repeat('00', 68), 'hex')
          from log limit 1"
     );
     query(&deployment.postgres, &forged);

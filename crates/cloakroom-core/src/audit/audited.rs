@@ -9,11 +9,14 @@ use super::chain::ChainWriter;
 use super::entry::{Entry, encode_events, encode_reads};
 use super::{Audit, ChainWriters, store};
 use crate::idempotency::PendingResponse;
+use crate::keys::ControlKey;
 
 /// An open transaction and the chain writer for its audit entries.
 pub struct AuditedTransaction<'a> {
     transaction: Transaction,
     writer: ChainWriter<'a>,
+    /// Authenticates the events.
+    key: &'a ControlKey,
 }
 
 /// Starts a transaction whose commit is recorded in the audit log.
@@ -32,6 +35,7 @@ pub async fn begin(audit: &Audit) -> Result<AuditedTransaction<'_>, Error> {
     Ok(AuditedTransaction {
         transaction,
         writer,
+        key: &audit.writers.key,
     })
 }
 
@@ -56,7 +60,7 @@ impl AuditedTransaction<'_> {
         response: PendingResponse<'_>,
     ) -> Result<(), Error> {
         let rows = self.writer.append(entries);
-        let events = encode_events(self.writer.key(), entries);
+        let events = encode_events(self.key, entries);
         let written = match response.rows(&encode_reads(entries)) {
             Ok(responses) => {
                 store::insert_within(&self.transaction, &rows, &responses, &events).await

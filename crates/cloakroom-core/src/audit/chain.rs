@@ -1,4 +1,4 @@
-//! Hash chains of audit entries: each entry is signed over the one before it, so that none can be
+//! Hash chains of audit entries: each batch is signed together with everything before it, so that no entry can be
 //! altered, moved or removed unnoticed.
 //!
 //! A chain belongs to one day and one node and grows by one commit at a time. A node has as many
@@ -7,77 +7,50 @@
 //! the last entry that is known to be durable.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cloakroom_platform::clock::Uptime;
+use cloakroom_crypto::{Hash, LogKey, MerkleTree};
 use cloakroom_platform::ids;
-use cloakroom_platform::storage::{self, DatabaseClock, Db, quote_field};
+use cloakroom_platform::storage::{self, DatabaseClock, Db};
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::chain_entry::ChainEntry;
+use super::day::{CHAINS_PER_KEY, ChainId, day_of, start_of_day};
 use super::entry::{ActorKind, Entry};
+use super::link::{Batch, CertifiedKey, Commit, certificate_message};
 use super::operator::Operator;
-use super::store::{self, ChainRow};
-use crate::keys::AuditKey;
+use super::state::{ChainState, Head};
+use super::store;
+use crate::keys::AuditAuthority;
 
-const ENTRY: &str = "log.v1";
-const START: &str = "log.chain.start.v1";
-const HEAD: &str = "log.chain.head.v1";
-
-/// Number of partitions of `log`; days take turns.
-pub(super) const SLOTS: i32 = 100;
-
-/// A signature, truncated. The id of an entry is derived from it.
-pub(super) type Mac = [u8; 16];
-
-/// Attempts to open a chain while other nodes open chains at the same time.
+/// Attempts to insert a key while other nodes insert theirs.
 const ATTEMPTS: usize = 100;
-/// The head of a chain is stored after this many entries, or when unstored entries are this old.
-const HEAD_ENTRIES: i32 = 1_000;
-const HEAD_AGE: Duration = Duration::from_secs(10);
 
-/// Day of a timestamp, counted from 1970-01-01 in UTC.
-pub(super) fn day_of(at: Timestamp) -> i32 {
-    let days = at.as_second().div_euclid(24 * 60 * 60);
-    i32::try_from(days).unwrap_or(i32::MAX)
+/// A key of this node, for the chains of one day. Its private half exists only here.
+pub(super) struct NodeKey {
+    pub(super) certified: CertifiedKey,
+    pub(super) pair: LogKey,
 }
 
-fn start_of_day(day: i32) -> Timestamp {
-    Timestamp::from_second(i64::from(day) * 24 * 60 * 60).unwrap_or_default()
+/// The key that new chains are signed with.
+struct CurrentKey {
+    key: Arc<NodeKey>,
+    /// Chains opened so far.
+    chains: i32,
 }
 
-pub(super) fn slot_of(day: i32) -> i16 {
-    i16::try_from(day.rem_euclid(SLOTS)).unwrap_or_default()
-}
-
-/// Identifies a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChainId {
-    /// Days since 1970.
-    pub day: i32,
-    pub number: i32,
-}
-
-/// The last entry of a chain that is known to be durable.
-#[derive(Clone, Debug)]
+/// A chain up to its last entry that is known to be durable.
+#[derive(Clone)]
 struct Chain {
-    day: i32,
-    number: i32,
+    id: ChainId,
     seq: i32,
-    mac: Mac,
-    /// Sequence number of the head that is stored in `log_chain`.
-    stored_seq: i32,
-    stored_at: Uptime,
-}
-
-impl Chain {
-    fn needs_head_update(&self, now: Uptime) -> bool {
-        let unstored = self.seq - self.stored_seq;
-        unstored >= HEAD_ENTRIES || (0 < unstored && HEAD_AGE <= self.stored_at.until(now))
-    }
+    link: Hash,
+    key: Arc<NodeKey>,
 }
 
 /// The chains of one node.
@@ -88,10 +61,13 @@ pub(super) struct Chains {
     acquire_timeout: Duration,
     /// Chains without a writer at the moment.
     free: Mutex<Vec<Chain>>,
-    /// Chains that will not grow any more, and whether their last entry is known to be durable.
-    ended: Mutex<Vec<(Chain, bool)>>,
-    opening: tokio::sync::Mutex<()>,
+    /// Keys and durable heads of this node that no checkpoint has closed.
+    state: Mutex<ChainState>,
+    current_key: tokio::sync::Mutex<Option<CurrentKey>>,
     clock: Arc<DatabaseClock>,
+    authority: Arc<AuditAuthority>,
+    /// Set when the log in the database is not the one that this node knows; nothing is written from then on.
+    is_halted: AtomicBool,
     /// The operator who runs a CLI command; `None` in a server.
     pub(super) operator: OnceLock<Operator>,
 }
@@ -99,10 +75,9 @@ pub(super) struct Chains {
 /// Exclusive write access to one chain.
 pub struct ChainWriter<'a> {
     chains: &'a Chains,
-    key: &'a AuditKey,
     chain: Option<Chain>,
     /// Head of the chain once the appended entries are durable.
-    pending: (i32, Mac),
+    pending: (i32, Hash),
     signed_at: Timestamp,
     _permit: SemaphorePermit<'a>,
 }
@@ -112,6 +87,7 @@ impl Chains {
     /// `acquire_timeout`.
     pub(super) fn new(
         clock: Arc<DatabaseClock>,
+        authority: Arc<AuditAuthority>,
         permits: usize,
         acquire_timeout: Duration,
     ) -> Self {
@@ -121,35 +97,45 @@ impl Chains {
             permits_max: u32::try_from(permits).unwrap_or(u32::MAX),
             acquire_timeout,
             free: Mutex::default(),
-            ended: Mutex::default(),
-            opening: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+            current_key: tokio::sync::Mutex::default(),
             clock,
+            authority,
+            is_halted: AtomicBool::new(false),
             operator: OnceLock::new(),
         }
     }
 
+    pub(super) fn authority(&self) -> &AuditAuthority {
+        &self.authority
+    }
+
+    /// Rejects all further writers.
+    pub(super) fn halt(&self) {
+        self.is_halted.store(true, Ordering::Release);
+    }
+
     /// Takes a chain of today, opening one if all of them are in use.
-    pub(super) async fn acquire<'a>(
-        &'a self,
-        db: &Db,
-        key: &'a AuditKey,
-    ) -> Result<ChainWriter<'a>, storage::Error> {
+    pub(super) async fn acquire(&self, db: &Db) -> Result<ChainWriter<'_>, storage::Error> {
         let permit = timeout(self.acquire_timeout, self.permits.acquire())
             .await
             .map_err(|_| {
                 storage::Error::Unavailable("timed out waiting for an audit chain".into())
             })?
             .map_err(|_| storage::Error::Unavailable("the audit log is closed".into()))?;
+        if self.is_halted.load(Ordering::Acquire) {
+            let reason = "the audit log in the database is not the one that this node wrote to";
+            return Err(storage::Error::Unavailable(reason.into()));
+        }
         let now = self.clock.now().await?;
         let today = day_of(now);
         let chain = match self.take_free(today) {
             Some(chain) => chain,
-            None => self.open(db, key, today).await?,
+            None => self.open(db, today).await?,
         };
         Ok(ChainWriter {
             chains: self,
-            key,
-            pending: (chain.seq, chain.mac),
+            pending: (chain.seq, chain.link),
             chain: Some(chain),
             signed_at: now,
             _permit: permit,
@@ -160,140 +146,168 @@ impl Chains {
         let mut free = lock(&self.free);
         while let Some(chain) = free.pop() {
             // A corrected clock may step back over midnight; chains of any other day are closed.
-            if chain.day == today {
+            if chain.id.day == today {
                 return Some(chain);
             }
-            lock(&self.ended).push((chain, true));
+            self.set_closed(&chain);
         }
         None
     }
 
-    async fn open(&self, db: &Db, key: &AuditKey, day: i32) -> Result<Chain, storage::Error> {
-        let _guard = self.opening.lock().await;
+    async fn open(&self, db: &Db, day: i32) -> Result<Chain, storage::Error> {
+        let mut current = self.current_key.lock().await;
+        let current = self.key_of_day(&mut current, db, day).await?;
+        current.chains += 1;
+        let id = ChainId {
+            day,
+            number: current.key.certified.number * CHAINS_PER_KEY + current.chains,
+        };
+        Ok(Chain {
+            id,
+            seq: 0,
+            link: current.key.certified.first_link(id),
+            key: current.key.clone(),
+        })
+    }
+
+    /// The key of this node for a day, which is created first if necessary.
+    pub(super) async fn key(&self, db: &Db, day: i32) -> Result<Arc<NodeKey>, storage::Error> {
+        let mut current = self.current_key.lock().await;
+        let current = self.key_of_day(&mut current, db, day).await?;
+        Ok(current.key.clone())
+    }
+
+    /// Keys change daily: a node that is taken over today cannot sign entries of yesterday.
+    async fn key_of_day<'k>(
+        &self,
+        current: &'k mut Option<CurrentKey>,
+        db: &Db,
+        day: i32,
+    ) -> Result<&'k mut CurrentKey, storage::Error> {
+        let usable = current
+            .take()
+            .filter(|it| it.key.certified.day == day && it.chains + 1 < CHAINS_PER_KEY);
+        let usable = match usable {
+            Some(usable) => usable,
+            None => CurrentKey {
+                key: Arc::new(self.create_key(db, day).await?),
+                chains: 0,
+            },
+        };
+        Ok(current.insert(usable))
+    }
+
+    async fn create_key(&self, db: &Db, day: i32) -> Result<NodeKey, storage::Error> {
+        let failed = |what: &str| storage::Error::Unavailable(what.into());
+        let pair = LogKey::generate().map_err(|_| failed("no audit key could be generated"))?;
         for _ in 0..ATTEMPTS {
-            let number = store::next_chain(db, day).await?;
-            let mac = initial_mac(key, ChainId { day, number }, self.node);
-            let row = ChainRow {
+            let number = store::next_key(db, day).await?;
+            let message = certificate_message(day, number, self.node, pair.public_key());
+            let certificate = self.authority.sign(&message).await;
+            let certified = CertifiedKey {
                 day,
                 number,
                 node: self.node,
-                head_seq: 0,
-                head_mac: mac.to_vec(),
-                is_closed: false,
+                public_key: *pair.public_key(),
+                certificate: certificate
+                    .map_err(|_| failed("the audit authority did not certify the key"))?,
             };
-            if store::insert_chain(db, &row, &head_mac(key, &row)).await? {
-                return Ok(Chain {
-                    day,
-                    number,
-                    seq: 0,
-                    mac,
-                    stored_seq: 0,
-                    stored_at: Uptime::now(),
-                });
+            if store::insert_key(db, &certified).await? {
+                lock(&self.state).add_key(&certified);
+                return Ok(NodeKey { certified, pair });
             }
         }
-        Err(storage::Error::Unavailable(
-            "no audit chain could be opened".into(),
-        ))
+        Err(failed("no audit key could be stored"))
     }
 
-    /// Stores the heads of chains. With `all`, also of chains with few and recent entries.
-    pub(super) async fn write_heads(
-        &self,
-        db: &Db,
-        key: &AuditKey,
-        all: bool,
-    ) -> Result<(), storage::Error> {
-        let now = Uptime::now();
-        let ended = std::mem::take(&mut *lock(&self.ended));
-        for (index, (chain, certain)) in ended.iter().enumerate() {
-            let written = self.write_head(db, key, chain, *certain).await;
-            if let Err(error) = written {
-                lock(&self.ended).extend_from_slice(&ended[index..]);
-                return Err(error);
+    /// The keys and heads of this node for a checkpoint. Closes its chains of other days first.
+    pub(super) fn stated(&self, today: i32) -> ChainState {
+        let mut free = lock(&self.free);
+        free.retain(|chain| {
+            let is_current = chain.id.day == today;
+            if !is_current {
+                self.set_closed(chain);
             }
-        }
-        let due: Vec<Chain> = lock(&self.free)
-            .iter()
-            .filter(|chain| chain.needs_head_update(now) || (all && chain.stored_seq < chain.seq))
-            .cloned()
-            .collect();
-        for chain in due {
-            self.write_head(db, key, &chain, false).await?;
-            let mut free = lock(&self.free);
-            let same = free
-                .iter_mut()
-                .find(|known| (known.day, known.number) == (chain.day, chain.number));
-            // A chain that is in use by now is stored again on a later call.
-            if let Some(known) = same {
-                known.stored_seq = chain.seq;
-                known.stored_at = now;
-            }
-        }
-        Ok(())
+            is_current
+        });
+        drop(free);
+        lock(&self.state).clone()
     }
 
-    /// Closes every chain, so that `verify` knows their last entries. Waits for current writers.
-    pub(super) async fn close(&self, db: &Db, key: &AuditKey) -> Result<(), storage::Error> {
+    /// Forgets days that a checkpoint closed.
+    pub(super) fn drop_days_through(&self, day: i32) {
+        lock(&self.state).drop_days_through(day);
+    }
+
+    /// Closes every chain. Waits for current writers.
+    pub(super) async fn close(&self) {
         let _all_permits = timeout(
             self.acquire_timeout,
             self.permits.acquire_many(self.permits_max),
         )
         .await;
         let free = std::mem::take(&mut *lock(&self.free));
-        lock(&self.ended).extend(free.into_iter().map(|chain| (chain, true)));
-        self.write_heads(db, key, true).await
+        for chain in free {
+            self.set_closed(&chain);
+        }
     }
 
-    async fn write_head(
-        &self,
-        db: &Db,
-        key: &AuditKey,
-        chain: &Chain,
-        is_closed: bool,
-    ) -> Result<(), storage::Error> {
-        let row = ChainRow {
-            day: chain.day,
-            number: chain.number,
-            node: self.node,
-            head_seq: chain.seq,
-            head_mac: chain.mac.to_vec(),
+    fn set_closed(&self, chain: &Chain) {
+        if chain.seq > 0 {
+            self.set_head(chain, true);
+        }
+    }
+
+    fn set_head(&self, chain: &Chain, is_closed: bool) {
+        let head = Head {
+            seq: chain.seq,
+            link: chain.link,
             is_closed,
         };
-        store::update_head(db, &row, &head_mac(key, &row)).await
+        lock(&self.state).heads.insert(chain.id, head);
     }
 }
 
 impl ChainWriter<'_> {
-    /// The key that signs the entries, and their events.
-    pub(super) fn key(&self) -> &AuditKey {
-        self.key
-    }
-
-    /// Signs entries in this order and returns them as rows of `log`.
+    /// Signs entries in this order, as one batch, and returns them as rows of `log`.
     pub fn append<'e>(&mut self, entries: impl IntoIterator<Item = &'e Entry>) -> Vec<String> {
         let Some(chain) = &self.chain else {
             return Vec::new();
         };
-        let id = ChainId {
-            day: chain.day,
-            number: chain.number,
-        };
-        let (mut seq, mut mac) = self.pending;
-        let mut rows = Vec::new();
+        let (mut seq, link) = self.pending;
+        let first = seq + 1;
+        let mut tree = MerkleTree::default();
+        let mut buffer = Vec::with_capacity(300);
+        let mut rows: Vec<String> = Vec::new();
         for entry in entries {
             // An entry that was queued before midnight and is written after it belongs to the new
             // day.
-            let at = entry.at.map(|at| at.max(start_of_day(chain.day)));
-            let mut record = ChainEntry::new(entry, id, seq + 1, at.unwrap_or(self.signed_at));
+            let at = entry.at.map(|at| at.max(start_of_day(chain.id.day)));
+            seq += 1;
+            let mut record = ChainEntry::new(entry, chain.id, seq, at.unwrap_or(self.signed_at));
             if entry.actor_kind == ActorKind::System {
                 let operator = self.chains.operator.get();
                 record.origin = operator.map(|operator| operator.as_str().to_owned());
             }
-            (seq, mac) = (seq + 1, record.sign(self.key, &mac));
-            rows.push(record.row(&mac));
+            tree.push(record.leaf(&mut buffer));
+            if let Some(before) = rows.last_mut() {
+                before.push(')');
+            }
+            rows.push(record.open_row());
         }
-        self.pending = (seq, mac);
+        if let Some(last) = rows.last_mut() {
+            let batch = Batch {
+                chain: chain.id,
+                first,
+                last: seq,
+                root: tree.root(),
+            };
+            let link = batch.link(&link);
+            let commit = Commit::sign(&chain.key.pair, first, &link).to_bytes();
+            // Writing to a string cannot fail.
+            let _ = write!(last, "\"\\\\x{}\")", hex::encode(commit));
+            self.pending = (seq, link);
+        }
         rows
     }
 
@@ -319,7 +333,10 @@ impl ChainWriter<'_> {
         let Some(mut chain) = self.chain.take() else {
             return;
         };
-        (chain.seq, chain.mac) = self.pending;
+        (chain.seq, chain.link) = self.pending;
+        if chain.seq > 0 {
+            self.chains.set_head(&chain, false);
+        }
         lock(&self.chains.free).push(chain);
     }
 
@@ -332,151 +349,18 @@ impl ChainWriter<'_> {
 }
 
 impl Drop for ChainWriter<'_> {
-    /// With entries of unknown outcome, the chain ends at the last entry that is known to be
-    /// durable.
+    /// With entries of unknown outcome, the chain is not used again. Its head stays open: whether the entries were
+    /// written is determined when the day is closed.
     fn drop(&mut self) {
-        if let Some(chain) = self.chain.take() {
-            let certain = self.pending.0 == chain.seq;
-            match certain {
-                true => lock(&self.chains.free).push(chain),
-                false => lock(&self.chains.ended).push((chain, false)),
-            }
+        if let Some(chain) = self.chain.take()
+            && self.pending.0 == chain.seq
+        {
+            lock(&self.chains.free).push(chain);
         }
     }
 }
 
-/// An entry at its position in a chain; everything that is signed.
-pub(super) struct ChainEntry {
-    pub day: i32,
-    pub chain: i32,
-    pub seq: i32,
-    pub created_at: Timestamp,
-    pub tenant_number: i32,
-    pub actor_kind: i16,
-    pub actor: Uuid,
-    pub key: Uuid,
-    pub entity: i16,
-    pub entity_id: String,
-    pub operation: i16,
-    pub outcome: i16,
-    pub origin: Option<String>,
-    pub trace_id: String,
-}
-
-impl ChainEntry {
-    fn new(entry: &Entry, chain: ChainId, seq: i32, created_at: Timestamp) -> Self {
-        Self {
-            day: chain.day,
-            chain: chain.number,
-            seq,
-            created_at,
-            tenant_number: entry.tenant,
-            actor_kind: entry.actor_kind as i16,
-            actor: entry.actor,
-            key: entry.key,
-            entity: entry.entity as i16,
-            entity_id: entry.entity_id.clone(),
-            operation: entry.operation as i16,
-            outcome: entry.outcome as i16,
-            origin: entry.origin.map(|origin| origin.to_string()),
-            trace_id: entry.trace_id.to_string(),
-        }
-    }
-
-    fn sign(&self, key: &AuditKey, before: &Mac) -> Mac {
-        let numbers = self.numbers();
-        truncate(key.authenticate(ENTRY, &self.parts(&numbers, before)))
-    }
-
-    pub(super) fn follows(&self, key: &AuditKey, before: &Mac, mac: &Mac) -> bool {
-        let numbers = self.numbers();
-        key.authenticate_all(ENTRY, &self.parts(&numbers, before))
-            .any(|digest| digest.starts_with(mac))
-    }
-
-    fn parts<'a>(&'a self, numbers: &'a [u8], before: &'a Mac) -> [&'a [u8]; 7] {
-        [
-            before,
-            numbers,
-            self.actor.as_bytes(),
-            self.key.as_bytes(),
-            self.entity_id.as_bytes(),
-            self.origin.as_deref().unwrap_or_default().as_bytes(),
-            self.trace_id.as_bytes(),
-        ]
-    }
-
-    /// All fields of fixed length, concatenated.
-    fn numbers(&self) -> Vec<u8> {
-        let mut numbers = Vec::with_capacity(36);
-        for number in [self.day, self.chain, self.seq, self.tenant_number] {
-            numbers.extend(number.to_be_bytes());
-        }
-        for number in [self.actor_kind, self.entity, self.operation, self.outcome] {
-            numbers.extend(number.to_be_bytes());
-        }
-        numbers.extend(self.created_at.as_microsecond().to_be_bytes());
-        numbers
-    }
-
-    /// A row of `log` as a composite literal of PostgreSQL.
-    fn row(&self, mac: &Mac) -> String {
-        let mut row = String::with_capacity(300);
-        let (slot, created_at) = (slot_of(self.day), self.created_at);
-        let (actor, key) = (self.actor, self.key);
-        let numbers = (self.tenant_number, self.actor_kind, self.entity);
-        // Writing to a string cannot fail.
-        let _ = write!(
-            row,
-            "({slot},{created_at},{},{},{actor},{key},{},",
-            numbers.0, numbers.1, numbers.2
-        );
-        quote_field(&mut row, &self.entity_id);
-        let _ = write!(row, ",{},{},", self.operation, self.outcome);
-        if let Some(origin) = &self.origin {
-            quote_field(&mut row, origin);
-        }
-        row.push(',');
-        quote_field(&mut row, &self.trace_id);
-        let mac = hex::encode(mac);
-        let _ = write!(row, ",{},{},\"\\\\x{mac}\")", self.chain, self.seq);
-        row
-    }
-}
-
-/// The value that the first entry of a chain is signed over.
-fn initial_mac(key: &AuditKey, chain: ChainId, node: Uuid) -> Mac {
-    let (day, number) = (chain.day.to_be_bytes(), chain.number.to_be_bytes());
-    truncate(key.authenticate(START, &[&day, &number, node.as_bytes()]))
-}
-
-/// [`initial_mac`] under every version of the key.
-pub(super) fn initial_macs(key: &AuditKey, chain: ChainId, node: Uuid) -> Vec<Mac> {
-    let (day, number) = (chain.day.to_be_bytes(), chain.number.to_be_bytes());
-    key.authenticate_all(START, &[&day, &number, node.as_bytes()])
-        .map(truncate)
-        .collect()
-}
-
-fn head_mac(key: &AuditKey, row: &ChainRow) -> [u8; 32] {
-    key.authenticate(HEAD, &slices(&row.parts()))
-}
-
-pub(super) fn is_genuine_head(key: &AuditKey, row: &ChainRow, row_mac: &[u8]) -> bool {
-    key.verifies(HEAD, &slices(&row.parts()), row_mac)
-}
-
-fn slices(parts: &[Vec<u8>; 6]) -> [&[u8]; 6] {
-    parts.each_ref().map(Vec::as_slice)
-}
-
-fn truncate(digest: [u8; 32]) -> Mac {
-    let mut mac = [0; 16];
-    mac.copy_from_slice(&digest[..16]);
-    mac
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // No code under these locks panics halfway through an update.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

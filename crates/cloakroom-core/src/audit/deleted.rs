@@ -4,9 +4,10 @@ use cloakroom_platform::storage;
 use jiff::Timestamp;
 
 use super::Audit;
-use super::chain::{ChainEntry, day_of};
+use super::chain_entry::ChainEntry;
+use super::day::day_of;
 use super::entry::{EntityKind, Operation};
-use super::verify::{Anchor, VerificationReport, verify_days};
+use super::verify::{TrustedCheckpoints, VerificationReport, verify_days};
 
 /// Entities that restoring an older backup would bring back.
 const KINDS: [EntityKind; 6] = [
@@ -49,11 +50,11 @@ pub async fn list_deleted(
     audit: &Audit,
     from: Timestamp,
     to: Timestamp,
-    anchor: Option<&Anchor>,
+    trusted: Option<TrustedCheckpoints>,
 ) -> Result<Vec<Deleted>, ListDeletedError> {
     let mut deletions: Vec<((Timestamp, i32, i32), Deleted)> = Vec::new();
     let days = day_of(from)..=day_of(to);
-    let verified = verify_days(audit, days, anchor, |record| {
+    let verified = verify_days(audit, days, trusted, |record| {
         if from <= record.created_at && record.created_at < to {
             let position = (record.created_at, record.chain, record.seq);
             deletions.extend(deleted(record).map(|deleted| (position, deleted)));

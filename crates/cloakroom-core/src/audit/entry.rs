@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::caller::Caller;
 use crate::events::{self, Event};
-use crate::keys::AuditKey;
+use crate::keys::ControlKey;
 
 /// Defines every entity kind: variant, number in the table, wire name, display name and noun.
 macro_rules! entity_kinds {
@@ -284,7 +284,7 @@ impl Entry {
 
 /// Signs the events of these entries and encodes them as rows.
 pub(super) fn encode_events<'e>(
-    key: &AuditKey,
+    key: &ControlKey,
     entries: impl IntoIterator<Item = &'e Entry>,
 ) -> Vec<String> {
     let events = entries.into_iter().filter_map(|entry| {

@@ -7,7 +7,7 @@ use cloakroom_platform::storage;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::chain::{SLOTS, day_of, slot_of};
+use super::day::{SLOTS, day_of, slot_of};
 use super::entry::{ActorKind, EntityKind, Operation, Outcome, message};
 use super::store::{self, LogQuery, StoredEntry};
 use super::{Audit, cursor};
@@ -179,15 +179,17 @@ pub(super) fn slots(from: Timestamp, to: Timestamp) -> Vec<i16> {
 }
 
 /// Decodes an entry. `None` if it was written by a newer version with an entity, operation, actor or
-/// outcome that this version does not know, or if its signature is malformed.
+/// outcome that this version does not know.
 ///
-/// Entries have no id column: the id is the signature in the form of a UUID.
-fn to_log_entry((stored, mac): StoredEntry) -> Option<LogEntry> {
+/// Entries have no id column: the id is made of the hash of the entry, in the form of a UUID.
+fn to_log_entry((stored, _): StoredEntry) -> Option<LogEntry> {
+    let leaf = stored.leaf(&mut Vec::new());
+    let (id, _) = leaf.split_first_chunk::<16>()?;
     let entity = EntityKind::from_number(stored.entity)?;
     let operation = Operation::from_number(stored.operation)?;
     let actor_kind = ActorKind::from_number(stored.actor_kind)?;
     Some(LogEntry {
-        id: uuid::Builder::from_random_bytes(mac?).into_uuid(),
+        id: uuid::Builder::from_random_bytes(*id).into_uuid(),
         actor_id: Some(stored.actor).filter(|actor| !actor.is_nil()),
         actor_kind,
         entity,

@@ -6,21 +6,34 @@
 //! - A revealed value is recorded before the response is sent: [`Audit::record`].
 //! - A read without sensitive data is recorded within a second: [`Audit::enqueue`].
 //!
-//! Entries are signed in hash chains (`chain`), which [`verify`] checks. [`retain`] removes expired
-//! days as a whole.
+//! Each commit is signed as a batch of a hash chain (`chain`), with a key of the node that changes daily and that the audit
+//! authority of the vault certified. Checkpoints (`checkpoint`) commit to the heads of all chains and are shipped to a second
+//! system. [`verify`] and [`verify_export`] check all of it. [`retain`] removes expired days as a whole.
 
+mod access_summary;
 mod audited;
 mod chain;
+mod chain_entry;
+mod checkpoint;
+mod close_day;
 mod count;
 mod cursor;
+mod day;
 mod deleted;
 mod entry;
+mod export;
+mod finding;
+mod link;
 mod list;
+mod note;
 mod operator;
 mod recorder;
 mod retain;
+mod shipment;
+mod state;
 mod store;
 mod verify;
+mod walk;
 
 use std::sync::Arc;
 
@@ -30,21 +43,30 @@ use cloakroom_platform::storage::{self, DatabaseClock, Db};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+pub use self::access_summary::{AccessSummary, access_summary};
 pub use self::audited::{AuditedStatement, AuditedTransaction, audited, begin, begin_statement};
 pub use self::chain::ChainWriter;
 use self::chain::Chains;
+pub use self::checkpoint::{CheckpointError, Halt};
+use self::checkpoint::{CheckpointMemory, Due};
 pub use self::count::count_active_tokens;
+pub use self::day::{ChainId, day_number, parse_day};
 pub use self::deleted::{ListDeletedError, list_deleted};
 pub use self::entry::{ActorKind, EntityKind, Entry, Operation, Outcome, encode_reads};
+pub use self::export::{Error as ExportError, export, read_records};
+pub use self::finding::Finding;
 pub use self::list::{Filter, ListError, LogEntry, LogPage, PageRequest, PageStart, list};
 pub use self::operator::Operator;
 use self::recorder::{Message, QUEUE_MAX, ReadBatcher, ReadRecorder};
 pub use self::retain::retain;
+pub use self::shipment::{Shipment, unshipped};
 pub(crate) use self::store::STATEMENTS;
 pub use self::store::logged;
-pub use self::verify::{Anchor, Finding, VerificationReport, verify};
+pub use self::verify::{
+    ALL_DAYS, TrustedCheckpoints, VerificationReport, checkpoint_line, verify, verify_export,
+};
 use crate::caller::Caller;
-use crate::keys::AuditKey;
+use crate::keys::{ControlKey, Keyring};
 
 /// The operation was rejected because it could not be recorded in the audit log.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -65,14 +87,15 @@ impl From<AuditError> for ApiError {
 pub struct ChainWriters {
     db: Db,
     clock: Arc<DatabaseClock>,
-    key: Arc<AuditKey>,
+    /// Authenticates the events of entries.
+    key: Arc<ControlKey>,
     chains: Arc<Chains>,
 }
 
 impl ChainWriters {
     /// Acquires a chain writer, for a statement that inserts its own audit entries.
     pub async fn acquire(&self) -> Result<ChainWriter<'_>, storage::Error> {
-        self.chains.acquire(&self.db, &self.key).await
+        self.chains.acquire(&self.db).await
     }
 }
 
@@ -81,6 +104,8 @@ pub struct Audit {
     /// For connections that outlive the pool's deadlines.
     database: config::Database,
     keep_days: usize,
+    environment: String,
+    checkpoints: tokio::sync::Mutex<CheckpointMemory>,
     writers: ChainWriters,
     reads: ReadBatcher,
     queue: mpsc::Sender<Message>,
@@ -90,19 +115,15 @@ pub struct Audit {
 
 impl Audit {
     /// Starts the background writer, which stops when this is dropped.
-    pub fn start(
-        config: &Config,
-        db: &Db,
-        clock: &Arc<DatabaseClock>,
-        key: &Arc<AuditKey>,
-    ) -> Self {
+    pub fn start(config: &Config, db: &Db, clock: &Arc<DatabaseClock>, keys: &Keyring) -> Self {
         let (queue, messages) = mpsc::channel(QUEUE_MAX);
         let writers = ChainWriters {
             db: db.clone(),
             clock: clock.clone(),
-            key: key.clone(),
+            key: keys.shared_control(),
             chains: Arc::new(Chains::new(
                 clock.clone(),
+                keys.audit_authority().clone(),
                 config.database.max_connections,
                 config.database.acquire_timeout,
             )),
@@ -112,6 +133,8 @@ impl Audit {
         Self {
             database: config.database.clone(),
             keep_days: config.audit.keep_days,
+            environment: config.vault.environment.as_str().to_owned(),
+            checkpoints: tokio::sync::Mutex::default(),
             reads: ReadRecorder::batched(&writers, &config.database),
             writers,
             queue,
@@ -192,28 +215,21 @@ impl Audit {
         }
     }
 
-    /// Stores the heads of this node's chains and resynchronizes with the database's clock.
-    pub async fn store_heads(&self) -> Result<(), storage::Error> {
+    /// Resynchronizes with the database's clock.
+    pub async fn synchronize_clock(&self) -> Result<(), storage::Error> {
         self.writers.clock.synchronize().await?;
-        self.writers
-            .chains
-            .write_heads(&self.writers.db, &self.writers.key, false)
-            .await
+        Ok(())
     }
 
     /// Writes queued entries and closes this node's chains, at shutdown.
     pub async fn close(&self) {
         // Failures to write are logged by the writer.
         let _ = self.flush().await;
-        if let Err(error) = self
-            .writers
-            .chains
-            .close(&self.writers.db, &self.writers.key)
-            .await
-        {
+        self.writers.chains.close().await;
+        if let Err(error) = self.write_checkpoint(Due::IfChanged).await {
             tracing::error!(
                 error.kind = error.kind(),
-                "the heads of the audit chains could not be stored at shutdown"
+                "the last checkpoint of the audit log could not be written at shutdown"
             );
         }
     }

@@ -2,35 +2,31 @@
 
 use std::time::Duration;
 
-use cloakroom_platform::storage;
-
-use super::chain::{day_of, slot_of};
+use super::checkpoint::CheckpointError;
+use super::day::day_of;
 use super::{Audit, store};
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const DAY: u64 = 24 * 60 * 60;
 
 /// Removes the days that ended more than `visible` ago and are older than `audit.keep_days`; returns
 /// how many.
 ///
-/// `visible` is the longest log retention of any tenant.
-pub async fn retain(audit: &Audit, visible: Duration) -> Result<usize, storage::Error> {
-    let min_days = u32::try_from(audit.keep_days).unwrap_or(u32::MAX);
-    let retention = visible.max(DAY * min_days);
-    let now = audit.writers.clock.synchronize().await?;
-    // The day of the oldest entry to retain.
-    let oldest = now.checked_sub(retention).map_or(0, day_of);
-    let days = store::list_days(&audit.writers.db).await?;
-    let (expired, retained): (Vec<i32>, Vec<i32>) = days.into_iter().partition(|day| *day < oldest);
-    // A partition that is in use again cannot be truncated; its old days are removed in a later
-    // run.
-    let is_reused = |day: &i32| {
-        retained
-            .iter()
-            .any(|retained| slot_of(*retained) == slot_of(*day))
+/// `visible` is the longest log retention of any tenant. The database removes the days with the rights of its owner, and
+/// only those that are also older than the retention that the owner set (`log_retention`). A checkpoint states it first: a
+/// day that is missing without one is a finding.
+pub async fn retain(audit: &Audit, visible: Duration) -> Result<usize, CheckpointError> {
+    let db = &audit.writers.db;
+    let visible = i32::try_from(visible.as_secs().div_ceil(DAY)).unwrap_or(i32::MAX);
+    let configured = i32::try_from(audit.keep_days).unwrap_or(i32::MAX);
+    let Some(owner) = store::find_retention(db).await? else {
+        return Ok(0);
     };
-    let expired: Vec<i32> = expired.into_iter().filter(|day| !is_reused(day)).collect();
-    let slots: Vec<i16> = expired.iter().map(|day| slot_of(*day)).collect();
-    audit.writers.db.empty_partitions("log", &slots).await?;
-    store::delete_chains(&audit.writers.db, &expired).await?;
-    Ok(expired.len())
+    let keep = visible.max(configured).max(owner);
+    let today = day_of(audit.writers.clock.synchronize().await?);
+    let oldest = today.saturating_sub(keep);
+    if store::first_day(db).await?.is_none_or(|day| oldest <= day) {
+        return Ok(0);
+    }
+    audit.state_retention(oldest).await?;
+    Ok(store::drop_days(db, keep).await?.len())
 }

@@ -5,9 +5,10 @@ use cloakroom_platform::storage::{Connection, Db, Error, Statement, Transaction,
 use futures_util::{Stream, TryStreamExt as _};
 use jiff::Timestamp;
 use tokio_postgres::Row;
-use uuid::Uuid;
 
-use super::chain::{ChainEntry, Mac, day_of};
+use super::chain_entry::ChainEntry;
+use super::day::day_of;
+use super::link::CertifiedKey;
 use crate::events::insert_events;
 use crate::idempotency::insert_response;
 
@@ -37,29 +38,66 @@ pub use crate::logged;
 macro_rules! record_columns {
     () => {
         "created_at, tenant_id, actor_kind, actor_id, key_id, entity_kind, entity_id, operation,
-               outcome, origin, trace_id, chain, seq, mac"
+               outcome, origin, trace_id, chain, seq, commit"
     };
 }
 
 statements! {
-    // Chains belong to nodes, not to tenants.
-    NEXT_CHAIN: "audit::next_chain" =
-        "select coalesce(max(chain), 0) + 1
-        from log_chain
+    // Keys and checkpoints belong to nodes, not to tenants.
+    NEXT_KEY: "audit::next_key" =
+        "select coalesce(max(number), 0) + 1
+        from log_key
         where day = $1";
-    INSERT_CHAIN: "audit::insert_chain" =
-        "insert into log_chain (day, chain, node, head_seq, head_mac, is_closed, row_mac)
-        values ($1, $2, $3, $4, $5, $6, $7)
-        on conflict (day, chain) do nothing
+    INSERT_KEY: "audit::insert_key" =
+        "insert into log_key (day, number, node, public_key, certificate)
+        values ($1, $2, $3, $4, $5)
+        on conflict (day, number) do nothing
         returning true";
-    UPDATE_HEAD: "audit::update_head" =
-        "update log_chain
-        set head_seq = $3,
-            head_mac = $4,
-            is_closed = $5,
-            row_mac = $6
-        where day = $1
-          and chain = $2";
+    LIST_KEYS: "audit::list_keys" =
+        "select day, number, node, public_key, certificate
+        from log_key
+        where day between $1 and $2
+        order by day, number";
+    INSERT_CHECKPOINT: "audit::insert_checkpoint" =
+        "insert into log_checkpoint (number, day, note, state)
+        values ($1, $2, $3, $4)
+        on conflict (number) do nothing
+        returning true";
+    FIND_NEWEST_CHECKPOINT: "audit::find_newest_checkpoint" =
+        "select number, note, state
+        from log_checkpoint
+        order by number desc
+        limit 1";
+    LIST_CHECKPOINTS: "audit::list_checkpoints" =
+        "select number, note, state
+        from log_checkpoint
+        where number between $1 and $2
+        order by number";
+    LAST_CHECKPOINT_OF_DAY: "audit::last_checkpoint_of_day" =
+        "select coalesce(max(number), 0)
+        from log_checkpoint
+        where day <= $1";
+    FIND_SHIPMENT: "audit::find_shipment" =
+        "select number
+        from log_shipment
+        where sink = $1";
+    SET_SHIPMENT: "audit::set_shipment" =
+        "insert into log_shipment (sink, number)
+        values ($1, $2)
+        on conflict (sink) do update
+        set number = greatest(log_shipment.number, excluded.number)";
+    FIND_RETENTION: "audit::find_retention" =
+        "select keep_days
+        from log_retention";
+    FIRST_DAY: "audit::first_day" =
+        "select min(day)
+        from log_key";
+    DROP_DAYS: "audit::drop_days" =
+        "select drop_log_days($1)";
+    LIST_ACCESS_STATES: "audit::list_access_states" =
+        "select tenant_id, bucket, generation, digest
+        from access_state
+        order by tenant_id, bucket";
     // The rows of one insert may belong to several tenants.
     INSERT: "audit::insert" = concat!(
         "with done as (
@@ -109,50 +147,31 @@ statements! {
           and entity_kind = any($4::smallint[])
           and operation = any($5::smallint[])";
     // Verification covers the chains of all tenants.
-    LIST_DAYS: "audit::list_days" =
-        "select distinct day
-        from log_chain
-        order by day";
-    LIST_CHAINS: "audit::list_chains" =
-        "select day, chain, node, head_seq, head_mac, is_closed, row_mac
-        from log_chain
-        order by day, chain";
     LIST_SLOT: "audit::list_slot" = concat!(
         "select ", record_columns!(), "
         from log
         where slot = $1
         order by floor(extract(epoch from created_at) / 86400), chain, seq");
-    DELETE_CHAINS: "audit::delete_chains" =
-        "delete from log_chain
-        where day = any($1::integer[])";
 }
 
-/// A row of `log_chain`.
-pub(super) struct ChainRow {
-    pub day: i32,
-    pub number: i32,
-    pub node: Uuid,
-    pub head_seq: i32,
-    pub head_mac: Vec<u8>,
-    pub is_closed: bool,
+/// A checkpoint as stored.
+pub struct CheckpointRow {
+    pub number: i64,
+    pub note: String,
+    /// `None` if retention removed it.
+    pub state: Option<Vec<u8>>,
 }
 
-impl ChainRow {
-    /// Everything that the row's MAC covers.
-    pub(super) fn parts(&self) -> [Vec<u8>; 6] {
-        [
-            self.day.to_be_bytes().to_vec(),
-            self.number.to_be_bytes().to_vec(),
-            self.node.as_bytes().to_vec(),
-            self.head_seq.to_be_bytes().to_vec(),
-            self.head_mac.clone(),
-            vec![u8::from(self.is_closed)],
-        ]
-    }
+/// A row of `access_state`.
+pub(super) struct AccessStateRow {
+    pub tenant_number: i32,
+    pub bucket: i16,
+    pub generation: i64,
+    pub digest: Vec<u8>,
 }
 
-/// A stored entry and its signature; `None` if the signature does not have the right length.
-pub(super) type StoredEntry = (ChainEntry, Option<Mac>);
+/// A stored entry and, if it is the last of its batch, the commit of the batch.
+pub(super) type StoredEntry = (ChainEntry, Option<Vec<u8>>);
 
 /// A query for entries, newest first.
 pub(super) struct LogQuery<'a> {
@@ -167,38 +186,137 @@ pub(super) struct LogQuery<'a> {
     pub offset: i64,
 }
 
-pub(super) async fn next_chain(db: &Db, day: i32) -> Result<i32, Error> {
-    let row = db.read_optional(&NEXT_CHAIN, &[&day]).await?;
+pub(super) async fn next_key(db: &Db, day: i32) -> Result<i32, Error> {
+    let row = db.read_optional(&NEXT_KEY, &[&day]).await?;
     Ok(row.map_or(1, |row| row.get(0)))
 }
 
-/// Inserts a new chain; returns false if another node has taken the number.
-pub(super) async fn insert_chain(db: &Db, row: &ChainRow, mac: &[u8]) -> Result<bool, Error> {
+/// Inserts a node's key; returns false if another node has taken the number.
+pub(super) async fn insert_key(db: &Db, key: &CertifiedKey) -> Result<bool, Error> {
+    let (public_key, certificate) = (&key.public_key[..], &key.certificate[..]);
     let rows = db
         .write(
-            &INSERT_CHAIN,
-            &[
-                &row.day,
-                &row.number,
-                &row.node,
-                &row.head_seq,
-                &row.head_mac,
-                &row.is_closed,
-                &mac,
-            ],
+            &INSERT_KEY,
+            &[&key.day, &key.number, &key.node, &public_key, &certificate],
         )
         .await?;
     Ok(!rows.is_empty())
 }
 
-pub(super) async fn update_head(db: &Db, row: &ChainRow, mac: &[u8]) -> Result<(), Error> {
-    let (day, number, seq) = (row.day, row.number, row.head_seq);
-    db.write(
-        &UPDATE_HEAD,
-        &[&day, &number, &seq, &row.head_mac, &row.is_closed, &mac],
-    )
-    .await?;
+/// Lists the keys of some days. A key of the wrong length is replaced by zeros, which nothing certifies.
+pub(super) async fn list_keys(
+    connection: &Connection,
+    first: i32,
+    last: i32,
+) -> Result<Vec<CertifiedKey>, Error> {
+    let rows = connection.stream(&LIST_KEYS, &[&first, &last]).await?;
+    let key = |row: Row| CertifiedKey {
+        day: row.get(0),
+        number: row.get(1),
+        node: row.get(2),
+        public_key: row.get::<_, Vec<u8>>(3).try_into().unwrap_or([0; 32]),
+        certificate: row.get::<_, Vec<u8>>(4).try_into().unwrap_or([0; 64]),
+    };
+    rows.map_ok(key).try_collect().await
+}
+
+/// Inserts the checkpoint after the newest; returns false if another node has written it.
+pub(super) async fn insert_checkpoint(
+    db: &Db,
+    row: &CheckpointRow,
+    day: i32,
+) -> Result<bool, Error> {
+    let rows = db
+        .write(
+            &INSERT_CHECKPOINT,
+            &[&row.number, &day, &row.note, &row.state],
+        )
+        .await?;
+    Ok(!rows.is_empty())
+}
+
+pub(super) async fn find_newest_checkpoint(db: &Db) -> Result<Option<CheckpointRow>, Error> {
+    let row = db.read_optional(&FIND_NEWEST_CHECKPOINT, &[]).await?;
+    Ok(row.as_ref().map(decode_checkpoint))
+}
+
+pub(super) async fn list_checkpoints(
+    db: &Db,
+    first: i64,
+    last: i64,
+) -> Result<Vec<CheckpointRow>, Error> {
+    let rows = db.read(&LIST_CHECKPOINTS, &[&first, &last]).await?;
+    Ok(rows.iter().map(decode_checkpoint).collect())
+}
+
+pub(super) async fn stream_checkpoints(
+    connection: &Connection,
+    first: i64,
+    last: i64,
+) -> Result<impl Stream<Item = Result<CheckpointRow, Error>> + use<>, Error> {
+    let rows = connection
+        .stream(&LIST_CHECKPOINTS, &[&first, &last])
+        .await?;
+    Ok(rows.map_ok(|row| decode_checkpoint(&row)))
+}
+
+/// Number of the last checkpoint of all days up to this one.
+pub(super) async fn last_checkpoint_of_day(
+    connection: &Connection,
+    day: i32,
+) -> Result<i64, Error> {
+    let rows = connection.stream(&LAST_CHECKPOINT_OF_DAY, &[&day]).await?;
+    let rows: Vec<Row> = rows.try_collect().await?;
+    Ok(rows.first().map_or(0, |row| row.get(0)))
+}
+
+fn decode_checkpoint(row: &Row) -> CheckpointRow {
+    CheckpointRow {
+        number: row.get(0),
+        note: row.get(1),
+        state: row.get(2),
+    }
+}
+
+/// Number of the last checkpoint that a sink has received.
+pub(super) async fn find_shipment(db: &Db, sink: &str) -> Result<Option<i64>, Error> {
+    let row = db.read_optional(&FIND_SHIPMENT, &[&sink]).await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+pub(super) async fn set_shipment(db: &Db, sink: &str, number: i64) -> Result<(), Error> {
+    db.write(&SET_SHIPMENT, &[&sink, &number]).await?;
     Ok(())
+}
+
+/// The retention that the owner of the database set, in days.
+pub(super) async fn find_retention(db: &Db) -> Result<Option<i32>, Error> {
+    let row = db.read_optional(&FIND_RETENTION, &[]).await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// The first day that has entries.
+pub(super) async fn first_day(db: &Db) -> Result<Option<i32>, Error> {
+    let row = db.read_optional(&FIRST_DAY, &[]).await?;
+    Ok(row.and_then(|row| row.get(0)))
+}
+
+/// Drops the days before the retention, which is at least `keep_days`; returns the dropped days.
+pub(super) async fn drop_days(db: &Db, keep_days: i32) -> Result<Vec<i32>, Error> {
+    let rows = db.write(&DROP_DAYS, &[&keep_days]).await?;
+    Ok(rows.first().map_or_else(Vec::new, |row| row.get(0)))
+}
+
+pub(super) async fn stream_access_states(
+    connection: &Connection,
+) -> Result<impl Stream<Item = Result<AccessStateRow, Error>> + use<>, Error> {
+    let rows = connection.stream(&LIST_ACCESS_STATES, &[]).await?;
+    Ok(rows.map_ok(|row| AccessStateRow {
+        tenant_number: row.get(0),
+        bucket: row.get(1),
+        generation: row.get(2),
+        digest: row.get(3),
+    }))
 }
 
 /// Inserts signed rows and their events in a commit of their own.
@@ -299,13 +417,7 @@ fn decode_row(row: &Row) -> StoredEntry {
         origin: row.get(9),
         trace_id: row.get(10),
     };
-    let mac: Vec<u8> = row.get(13);
-    (record, mac.try_into().ok())
-}
-
-pub(super) async fn list_days(db: &Db) -> Result<Vec<i32>, Error> {
-    let rows = db.read(&LIST_DAYS, &[]).await?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    (record, row.get(13))
 }
 
 /// Starts a read-only snapshot.
@@ -315,25 +427,6 @@ pub(super) async fn begin_snapshot(connection: &Connection) -> Result<(), Error>
     started.map_err(|_| Error::Unavailable("no snapshot could be started".into()))
 }
 
-/// Lists every chain in order, each with its MAC.
-pub(super) async fn list_all_chains(
-    connection: &Connection,
-) -> Result<Vec<(ChainRow, Vec<u8>)>, Error> {
-    let rows = connection.stream(&LIST_CHAINS, &[]).await?;
-    let chain = |row: Row| {
-        let chain = ChainRow {
-            day: row.get(0),
-            number: row.get(1),
-            node: row.get(2),
-            head_seq: row.get(3),
-            head_mac: row.get(4),
-            is_closed: row.get(5),
-        };
-        (chain, row.get(6))
-    };
-    rows.map_ok(chain).try_collect().await
-}
-
 /// Streams the entries of a partition by day, chain and sequence number.
 pub(super) async fn stream_slot(
     connection: &Connection,
@@ -341,9 +434,4 @@ pub(super) async fn stream_slot(
 ) -> Result<impl Stream<Item = Result<StoredEntry, Error>> + use<>, Error> {
     let rows = connection.stream(&LIST_SLOT, &[&slot]).await?;
     Ok(rows.map_ok(|row| decode_row(&row)))
-}
-
-pub(super) async fn delete_chains(db: &Db, days: &[i32]) -> Result<(), Error> {
-    db.write(&DELETE_CHAINS, &[&days]).await?;
-    Ok(())
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::EventKind;
-use crate::keys::AuditKey;
+use crate::keys::ControlKey;
 
 const DOMAIN: &str = "event.v1";
 /// Approximate size of an event's row without its payload.
@@ -105,7 +105,7 @@ pub struct SignedEvent {
 
 impl SignedEvent {
     /// Whether the row is unchanged. The time of the event is not covered: the database sets it.
-    pub fn is_genuine(&self, key: &AuditKey, tenant: i32) -> bool {
+    pub fn is_genuine(&self, key: &ControlKey, tenant: i32) -> bool {
         let actor = self.actor.unwrap_or_default();
         key.verifies(
             DOMAIN,
@@ -129,7 +129,7 @@ impl SignedEvent {
 }
 
 /// Signs an event and encodes it as a composite literal of `webhook_event`.
-pub(crate) fn encode(key: &AuditKey, origin: &Origin<'_>, event: &Event) -> String {
+pub(crate) fn encode(key: &ControlKey, origin: &Origin<'_>, event: &Event) -> String {
     let signed = SignedEvent {
         id: ids::new_uuid(),
         event_type: event.kind.name().to_owned(),

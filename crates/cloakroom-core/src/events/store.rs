@@ -3,7 +3,7 @@
 use cloakroom_platform::storage::{Error, Transaction, statements};
 
 use super::event::{Event, Origin, encode};
-use crate::keys::AuditKey;
+use crate::keys::ControlKey;
 
 /// Inserts the events of a change (a parameter of type `text[]`) for each enabled webhook that subscribes to them, if
 /// another part of the statement wrote a row.
@@ -65,7 +65,7 @@ statements! {
 /// Inserts events of the system in the transaction that makes them true, for changes without an audit log entry.
 pub async fn insert(
     transaction: &Transaction,
-    key: &AuditKey,
+    key: &ControlKey,
     events: &[(i32, Event)],
 ) -> Result<(), Error> {
     let rows: Vec<String> = events

@@ -1,7 +1,7 @@
 //! Creates keys: the system keys when the vault is initialized, and the keys of a new tenant.
 
 use cloakroom_crypto::{
-    Audit, Control, Data, Fingerprinting, Index, Key, Purpose, Reply, RootKek, TenantKek,
+    AuditAuthority, Control, Data, Fingerprinting, Index, Key, Purpose, Reply, RootKek, TenantKek,
     WrapContext, Wraps,
 };
 use cloakroom_platform::ids::TenantId;
@@ -20,7 +20,7 @@ pub async fn initialize(db: &Db, root: &RootKey, environment: &str) -> Result<()
     store::bind_environment(db, environment).await?;
     let known = store::list_system_keys(db).await?;
     let lacks = |purpose: i16| !known.iter().any(|key| key.purpose == purpose);
-    let lacks_any = lacks(Control::PURPOSE.number()) || lacks(Audit::PURPOSE.number());
+    let lacks_any = lacks(Control::PURPOSE.number()) || lacks(AuditAuthority::PURPOSE.number());
     // With new system keys, the MACs of all existing tenants' rows would fail to verify.
     if lacks_any && store::any_tenant_keys(db).await? {
         return Err(Error::SystemKeysLost);
@@ -34,8 +34,8 @@ pub async fn initialize(db: &Db, root: &RootKey, environment: &str) -> Result<()
         let key = wrap_below_root(root, &Key::<Control>::generate(), &context).await?;
         store::insert_system_key(db, &key).await?;
     }
-    if lacks(Audit::PURPOSE.number()) {
-        let key = wrap_below_root(root, &Key::<Audit>::generate(), &context).await?;
+    if lacks(AuditAuthority::PURPOSE.number()) {
+        let key = wrap_below_root(root, &Key::<AuditAuthority>::generate(), &context).await?;
         store::insert_system_key(db, &key).await?;
     }
     Ok(())

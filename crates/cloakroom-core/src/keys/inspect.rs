@@ -1,8 +1,8 @@
 //! Verifies every stored key: it must unwrap, and match the check value of its row.
 
 use cloakroom_crypto::{
-    Audit, Control, Data, Fingerprinting, Index, Key, Purpose, Reply, RootKek, Signing, TenantKek,
-    WrapContext, Wraps,
+    AuditAuthority, Control, Data, Fingerprinting, Index, Key, Purpose, Reply, RootKek, Signing,
+    TenantKek, WrapContext, Wraps,
 };
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Db;
@@ -36,9 +36,9 @@ pub async fn inspect(
             report
                 .verify_below_root::<Control>(root, &context, &row, "the vault")
                 .await;
-        } else if is_usable::<Audit>(&row) {
+        } else if is_usable::<AuditAuthority>(&row) {
             report
-                .verify_below_root::<Audit>(root, &context, &row, "the vault")
+                .verify_below_root::<AuditAuthority>(root, &context, &row, "the vault")
                 .await;
         } else if is_usable::<Signing>(&row) {
             report

@@ -16,15 +16,15 @@ use moka::future::Cache;
 use super::mac_keys::MacKeys;
 use super::store::{self, KeyRow};
 use super::tenant_keys::SealingKeys;
-use super::{AuditKey, ControlKey, Error, Record, RootKey, State, TenantKeys};
+use super::{AuditAuthority, ControlKey, Error, Record, RootKey, State, TenantKeys};
 
 /// Unwraps keys on demand and caches them for a limited time.
 pub struct Keyring {
     pub(super) db: Db,
-    pub(super) root: RootKey,
+    pub(super) root: Arc<RootKey>,
     pub(super) environment: Arc<str>,
-    control: ControlKey,
-    audit: Arc<AuditKey>,
+    control: Arc<ControlKey>,
+    audit_authority: Arc<AuditAuthority>,
     /// Used without a query. Concurrent misses for one tenant share one load.
     pub(super) fresh: Cache<i32, Arc<TenantKeys>>,
     /// Used only while the key provider is unavailable.
@@ -40,15 +40,17 @@ impl Keyring {
         config: &config::RootKey,
     ) -> Result<Self, Error> {
         check_environment(db, environment).await?;
-        let control = load_system_keys(db, &root, environment).await?;
-        let audit = Arc::new(load_system_keys(db, &root, environment).await?);
+        let root = Arc::new(root);
+        let control = Arc::new(load_system_keys(db, &root, environment).await?);
+        let environment: Arc<str> = environment.into();
+        let audit_authority = AuditAuthority::load(db, &root, &environment).await?;
         let capacity = config.cache_size as u64;
         Ok(Self {
             db: db.clone(),
             root,
-            environment: environment.into(),
+            environment,
             control,
-            audit,
+            audit_authority: Arc::new(audit_authority),
             fresh: Cache::builder()
                 .max_capacity(capacity)
                 .expire_after(Jittered(config.cache_ttl))
@@ -64,8 +66,13 @@ impl Keyring {
         &self.control
     }
 
-    pub fn audit(&self) -> &Arc<AuditKey> {
-        &self.audit
+    /// The control key, for writers that outlive a request.
+    pub fn shared_control(&self) -> Arc<ControlKey> {
+        self.control.clone()
+    }
+
+    pub fn audit_authority(&self) -> &Arc<AuditAuthority> {
+        &self.audit_authority
     }
 
     pub fn root(&self) -> &RootKey {

@@ -1,17 +1,14 @@
-//! MAC keys for rows that grant access, and for the audit log.
+//! MAC keys for rows that grant access, and for events.
 
-use cloakroom_crypto::{Audit, Authenticates, Control, Key, mac, verify_mac};
+use cloakroom_crypto::{Authenticates, Control, Key, mac, verify_mac};
 
 /// All versions of a MAC key, newest first. Old versions only verify.
 pub struct MacKeys<P: Authenticates> {
     versions: Vec<Key<P>>,
 }
 
-/// Authenticates the rows that grant access.
+/// Authenticates the rows that grant access, and events.
 pub type ControlKey = MacKeys<Control>;
-
-/// Authenticates the entries of the audit log.
-pub type AuditKey = MacKeys<Audit>;
 
 impl<P: Authenticates> MacKeys<P> {
     /// `versions` starts with the active one.

@@ -4,6 +4,7 @@
 //! authenticate rows through [`ControlKey`].
 
 mod api;
+mod audit_authority;
 mod create;
 mod destroy;
 mod inspect;
@@ -16,11 +17,12 @@ mod tenant_keys;
 
 use cloakroom_platform::storage;
 
+pub use self::audit_authority::AuditAuthority;
 pub use self::create::{create_tenant_keys, initialize};
 pub use self::destroy::destroy_tenant_keys;
 pub use self::inspect::{KeyReport, inspect};
 pub use self::keyring::Keyring;
-pub use self::mac_keys::{AuditKey, ControlKey};
+pub use self::mac_keys::ControlKey;
 pub use self::root_key::{RootKey, create_file};
 pub use self::signing_keys::SigningKey;
 pub(crate) use self::store::STATEMENTS;

@@ -1,7 +1,10 @@
 //! Settings of the audit log.
 
+use std::path::PathBuf;
+
 use super::finding::Finding;
 use super::section::section;
+use super::setting::Secret;
 
 /// The tables have 100 daily partitions, some of which are in use or prepared for the next days.
 const KEEP_DAYS_MAX: usize = 92;
@@ -17,6 +20,15 @@ section! {
         /// Whether reads are written to the audit log. Disable only for benchmarks, in a vault that has only test
         /// tenants.
         pub record_reads: bool = true,
+        /// File to which each node appends every checkpoint of the audit log. Put it on another system, or collect it from
+        /// there: it detects a database that was rolled back.
+        pub sink_file: Option<PathBuf> = None,
+        /// `https` URL to which every checkpoint is sent with POST, by one node at a time.
+        pub sink_url: Option<Secret> = None,
+        /// Host and port of a syslog server (RFC 5425, TLS) that receives every checkpoint, by one node at a time.
+        pub sink_syslog: Option<String> = None,
+        /// Certificate authorities of `sink_url` and `sink_syslog` in PEM; those of the system by default.
+        pub sink_ca_file: Option<PathBuf> = None,
     }
 }
 
@@ -29,9 +41,37 @@ impl Audit {
             let message = "below 90: PCI DSS 10.5.1 requires three months of the audit log online, and twelve in total";
             findings.push(Finding::warning("audit.keep_days", message));
         }
+        if self.keep_days == 0 {
+            findings.push(Finding::error("audit.keep_days", "must be at least 1"));
+        }
+        if let Some(url) = &self.sink_url
+            && !url.reveal().starts_with("https://")
+        {
+            findings.push(Finding::error("audit.sink_url", "must be an https URL"));
+        }
+        if let Some(address) = &self.sink_syslog
+            && !is_host_and_port(address)
+        {
+            let message = "must be a host and a port, such as `logs.example.com:6514`";
+            findings.push(Finding::error("audit.sink_syslog", message));
+        }
+        let has_sink =
+            self.sink_file.is_some() || self.sink_url.is_some() || self.sink_syslog.is_some();
+        if is_production && !has_sink {
+            let message = "not set, and no other sink is: checkpoints exist only in the database, so a rollback of the whole \
+                           database cannot be detected";
+            findings.push(Finding::warning("audit.sink_file", message));
+        }
         if is_production && !self.record_reads {
             let message = "must be true in the environment `production`";
             findings.push(Finding::error("audit.record_reads", message));
         }
     }
+}
+
+fn is_host_and_port(address: &str) -> bool {
+    let parts = address.rsplit_once(':');
+    parts.is_some_and(|(host, port)| {
+        !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
+    })
 }

@@ -1,9 +1,10 @@
 //! The database's clock, estimated locally. All nodes decide by it, so their own clocks do not matter.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{Db, Error, statements};
 use crate::clock::Uptime;
@@ -21,6 +22,8 @@ statements! {
 pub struct DatabaseClock {
     db: Db,
     sample: Mutex<Option<Sample>>,
+    /// Added to every reading, in seconds.
+    offset: AtomicI64,
 }
 
 /// One reading of the database's clock.
@@ -36,6 +39,7 @@ impl DatabaseClock {
         Self {
             db,
             sample: Mutex::default(),
+            offset: AtomicI64::new(0),
         }
     }
 
@@ -43,7 +47,7 @@ impl DatabaseClock {
     pub async fn now(&self) -> Result<Timestamp, Error> {
         let sample = *self.sample.lock().unwrap_or_else(PoisonError::into_inner);
         match sample {
-            Some(sample) => Ok(sample.now()),
+            Some(sample) => Ok(self.shifted(sample.now())),
             None => Box::pin(self.synchronize()).await,
         }
     }
@@ -62,7 +66,21 @@ impl DatabaseClock {
             }
         }
         *self.sample.lock().unwrap_or_else(PoisonError::into_inner) = Some(sample);
-        Ok(sample.now())
+        Ok(self.shifted(sample.now()))
+    }
+
+    /// Moves the clock of this process relative to the database's, for tests of what happens at midnight.
+    pub fn set_offset(&self, seconds: i64) {
+        self.offset.store(seconds, Ordering::Relaxed);
+    }
+
+    fn shifted(&self, at: Timestamp) -> Timestamp {
+        match self.offset.load(Ordering::Relaxed) {
+            0 => at,
+            seconds => at
+                .saturating_add(SignedDuration::from_secs(seconds))
+                .unwrap_or(at),
+        }
     }
 }
 

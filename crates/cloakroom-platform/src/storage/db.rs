@@ -146,22 +146,6 @@ impl Db {
         Ok(value)
     }
 
-    /// Truncates partitions of a table.
-    pub async fn empty_partitions(&self, table: &'static str, slots: &[i16]) -> Result<(), Error> {
-        const NAME: &str = "truncating partitions";
-        if slots.is_empty() {
-            return Ok(());
-        }
-        let connection = self.connection().await?;
-        let in_flight = InFlight::new(&connection);
-        let names: Vec<String> = slots.iter().map(|slot| format!("{table}_{slot}")).collect();
-        let sql = format!("truncate table only {}", names.join(", only "));
-        let result = timeout(self.write_deadline, connection.run(&sql)).await;
-        classify_write(&connection, NAME, result)?;
-        in_flight.complete();
-        Ok(())
-    }
-
     async fn connection(&self) -> Result<Object<Connector>, Error> {
         self.pool.get().await.map_err(|error| match error {
             PoolError::Backend(error) => error,

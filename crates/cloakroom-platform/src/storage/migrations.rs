@@ -121,6 +121,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "hosted_pages",
         sql: include_str!("../../../../migrations/0022_hosted_pages.sql"),
     },
+    Migration {
+        number: 23,
+        name: "signed_log",
+        sql: include_str!("../../../../migrations/0023_signed_log.sql"),
+    },
 ];
 
 /// The table of applied migrations. They are identified by number alone: an applied migration is never edited.
@@ -203,8 +208,9 @@ pub async fn check(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Grants a role that owns no tables the right to read and write all of them. The audit log is append-only: its
-/// partitions can be inserted into and truncated. `role` is not quoted and must be a plain identifier.
+/// Grants a role that owns no tables the right to read and write all of them. The audit log is append-only: the role can
+/// insert entries, keys and checkpoints, and nothing else. Days are removed by a function of the owner. `role` is not quoted
+/// and must be a plain identifier.
 pub async fn grant(connection: &Connection, role: &str) -> Result<(), Error> {
     let sql = format!(
         "grant usage on schema public to {role};
@@ -213,20 +219,31 @@ pub async fn grant(connection: &Connection, role: &str) -> Result<(), Error> {
         declare
             part text;
         begin
-            revoke update, delete on log from {role};
             for part in
-                select inhrelid::regclass from pg_inherits where inhparent = 'log'::regclass
+                select inhrelid::regclass::text from pg_inherits where inhparent = 'log'::regclass
+                union all values ('log'), ('log_key'), ('log_checkpoint'), ('log_retention')
             loop
-                execute format('revoke update, delete on %s from {role}', part);
-                execute format('grant truncate on %s to {role}', part);
+                execute format('revoke update, delete, truncate on %s from {role}', part);
             end loop;
         end
-        $$"
+        $$;
+        revoke insert on log_retention from {role};
+        grant execute on function drop_log_days(integer) to {role}"
     );
     connection
         .run(&sql)
         .await
         .map_err(|error| super::statement_error("a grant", &error))
+}
+
+/// Sets how many days of the audit log `drop_log_days` retains. Requires the rights of the owner.
+pub async fn set_log_retention(connection: &Connection, keep_days: usize) -> Result<(), Error> {
+    let sql =
+        format!("update log_retention set keep_days = {keep_days} where keep_days <> {keep_days}");
+    connection
+        .run(&sql)
+        .await
+        .map_err(|error| super::statement_error("the retention", &error))
 }
 
 #[cfg(test)]

@@ -20,7 +20,9 @@ pub use self::connection::{Connection, connect_once};
 pub use self::database_clock::{DatabaseClock, STATEMENTS};
 pub use self::db::Db;
 pub use self::lease::hold_lease;
-pub use self::migrations::{MIGRATIONS, Migration, applied, check, grant, migrate};
+pub use self::migrations::{
+    MIGRATIONS, Migration, applied, check, grant, migrate, set_log_retention,
+};
 pub use self::redis::{Persistence, Redis, RedisUnavailable, Script};
 pub use self::server::{Session, clock_skew, session, settings};
 pub use self::statement::{Statement, statements};

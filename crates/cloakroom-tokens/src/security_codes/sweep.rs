@@ -42,7 +42,7 @@ async fn delete_expired(vault: &Vault) -> Result<u64, storage::Error> {
     };
     let events: Vec<(i32, Event)> = tokens.into_iter().map(event).collect();
     if !events.is_empty() {
-        events::insert(&transaction, vault.keys.audit(), &events).await?;
+        events::insert(&transaction, vault.keys.control(), &events).await?;
     }
     transaction.commit().await?;
     Ok(count)

@@ -61,8 +61,8 @@ async fn prepare_and_send(
     endpoint: &Endpoint,
     claimed: &ClaimedDelivery,
 ) -> Outcome {
-    let audit_key = server.keys.audit();
-    if !claimed.event.is_genuine(audit_key, endpoint.tenant.number) {
+    let control = server.keys.control();
+    if !claimed.event.is_genuine(control, endpoint.tenant.number) {
         tracing::error!(
             error.kind = "altered_row",
             tenant.id = %endpoint.tenant.uuid,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use cloakroom_core::audit::{self, Anchor, EntityKind, ListDeletedError};
+use cloakroom_core::audit::{self, EntityKind, ListDeletedError, TrustedCheckpoints};
 use cloakroom_core::vault::Vault;
 use cloakroom_management::tenants;
 use uuid::Uuid;
@@ -12,12 +12,12 @@ use super::{Erasure, Error, Ledger};
 
 /// Builds the ledger of erasures within this time, which must reach back to before the oldest backup was made.
 ///
-/// Fails if the audit log of these days does not verify. `since` also detects entries that were truncated from the ends
-/// of chains after it was written. Entities of a deleted tenant are deleted with it, and not listed.
+/// Fails if the audit log of these days does not verify. `trusted`, checkpoints that a sink received,
+/// also detects a database that was rolled back. Entities of a deleted tenant are deleted with it, and not listed.
 pub async fn write(
     vault: &Vault,
     within: Duration,
-    since: Option<&Anchor>,
+    trusted: Option<TrustedCheckpoints>,
 ) -> Result<Ledger, Error> {
     let to = vault.clock.now().await?;
     let from = to.saturating_sub(within).unwrap_or(to);
@@ -26,7 +26,7 @@ pub async fn write(
         .into_iter()
         .map(|tenant| (tenant.id.number, tenant.id.uuid))
         .collect();
-    let deleted = audit::list_deleted(&vault.audit, from, to, since)
+    let deleted = audit::list_deleted(&vault.audit, from, to, trusted)
         .await
         .map_err(|error| match error {
             ListDeletedError::Unverified(verified) => Error::unverified(&verified),

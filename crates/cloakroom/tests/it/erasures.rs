@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cloakroom::access::{ApplicationKind, Permission, Transform};
-use cloakroom::audit;
+use cloakroom::audit::{self, TrustedCheckpoints};
 use cloakroom::erasures::{self, Applied, Counts, Error, Ledger, Limits};
 use http::StatusCode;
 use serde_json::json;
@@ -20,11 +20,12 @@ async fn create_token(client: &Client, data: &str) -> String {
 /// The text of a newly written ledger.
 async fn write_ledger(vault: &TestVault) -> String {
     let ledger = erasures::write(&vault.vault, DAY, None).await.unwrap();
-    ledger.to_text(vault.vault.keys.audit()).unwrap()
+    let authority = vault.vault.keys.audit_authority();
+    ledger.to_text(authority).await.unwrap()
 }
 
 async fn apply(vault: &TestVault, text: &str) -> Applied {
-    let ledger = Ledger::parse(text, vault.vault.keys.audit()).unwrap();
+    let ledger = Ledger::parse(text, vault.vault.keys.audit_authority()).unwrap();
     let limits = Limits {
         tenants: 1,
         ..Limits::default()
@@ -175,7 +176,7 @@ async fn modified_truncated_and_foreign_ledgers_are_rejected() {
     let text = write_ledger(&vault).await;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     assert_eq!(lines.len(), 3);
-    let key = vault.vault.keys.audit();
+    let key = vault.vault.keys.audit_authority();
 
     assert!(Ledger::parse(&text, key).is_ok());
     for changed in [
@@ -195,16 +196,16 @@ async fn modified_truncated_and_foreign_ledgers_are_rejected() {
         let rejected = Ledger::parse(cut, key);
         assert!(matches!(rejected, Err(Error::Unreadable(_))), "{cut}");
     }
-    let foreign = Ledger::parse(&text, other.vault.keys.audit());
+    let foreign = Ledger::parse(&text, other.vault.keys.audit_authority());
     assert!(matches!(foreign, Err(Error::InvalidSignature)));
 }
 
 /// Inserts a forged deletion into the audit log, as a holder of the service's database role can.
 async fn forge_deletion(vault: &TestVault, kind: i16, id: &str, chain: i32) {
     let sql = "insert into log (slot, created_at, tenant_id, actor_kind, actor_id, key_id, entity_kind, entity_id,
-            operation, outcome, origin, trace_id, chain, seq, mac)
+            operation, outcome, origin, trace_id, chain, seq, commit)
         select slot, now(), tenant_id, actor_kind, actor_id, key_id, $1, $2, 4, 1, origin, trace_id, $3, 1000000,
-            decode(repeat('00', 16), 'hex')
+            decode(repeat('00', 68), 'hex')
         from log
         limit 1";
     let database = vault.database.connect().await;
@@ -226,9 +227,9 @@ async fn no_ledger_is_written_from_an_audit_log_that_does_not_verify() {
     let database = vault.database.connect().await;
 
     for (kind, id, chain) in [
-        (1, live.as_str(), 1),
+        (1, live.as_str(), 1001),
         (1, live.as_str(), 999),
-        (7, tenant.as_str().unwrap(), 1),
+        (7, tenant.as_str().unwrap(), 1001),
     ] {
         forge_deletion(&vault, kind, id, chain).await;
         let rejected = erasures::write(&vault.vault, DAY, None).await;
@@ -250,32 +251,29 @@ async fn no_ledger_is_written_from_an_audit_log_that_does_not_verify() {
     assert_eq!(response.body["data"], "live");
 }
 
-/// An anchor detects deletions that were removed from the audit log together with its chain heads.
+/// Checkpoints of a sink detect deletions that were removed from the audit log together with its checkpoints.
 #[tokio::test]
-async fn an_anchor_detects_removed_deletions() {
+async fn checkpoints_of_a_sink_detect_removed_deletions() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
     let deleted = create_token(&client, "deleted").await;
-    let database = vault.database.connect().await;
-    let snapshot = "create table old_heads as select * from log_chain";
-    database.batch_execute(snapshot).await.unwrap();
     client.delete(&format!("/tokens/{deleted}")).await;
     vault.vault.audit.close().await;
-    let anchor = audit::verify(&vault.vault.audit, None, |_| {})
+    let verified = audit::verify(&vault.vault.audit, None, |_| {})
         .await
         .unwrap();
-    let anchor = anchor.anchor;
-    let ledger = erasures::write(&vault.vault, DAY, Some(&anchor)).await;
+    let shipped = verified.newest.unwrap();
+    let trusted = || Some(TrustedCheckpoints::new([shipped.clone()].into_iter()).unwrap());
+    let ledger = erasures::write(&vault.vault, DAY, trusted()).await;
     assert_eq!(ledger.unwrap().erasures.len(), 1);
 
-    let roll_back = "delete from log;
-        delete from log_chain;
-        insert into log_chain select * from old_heads";
+    let database = vault.database.connect().await;
+    let roll_back = "delete from log; delete from log_key; delete from log_checkpoint";
     database.batch_execute(roll_back).await.unwrap();
 
     let without = erasures::write(&vault.vault, DAY, None).await.unwrap();
     assert_eq!(without.erasures, [], "the database alone does not show it");
-    let rejected = erasures::write(&vault.vault, DAY, Some(&anchor)).await;
+    let rejected = erasures::write(&vault.vault, DAY, trusted()).await;
     assert!(matches!(rejected, Err(Error::Unverified { .. })));
 }
 
@@ -298,7 +296,7 @@ async fn a_ledger_over_the_limits_erases_nothing() {
     let ledger = write_ledger(&vault).await;
 
     let restored = vault.restored(&backup).await;
-    let ledger = Ledger::parse(&ledger, restored.vault.keys.audit()).unwrap();
+    let ledger = Ledger::parse(&ledger, restored.vault.keys.audit_authority()).unwrap();
     let plan = erasures::plan(&restored.vault, &ledger).await.unwrap();
     assert_eq!(
         plan.counts,

@@ -40,9 +40,9 @@ with fresh as (
 ), logged as (
     insert into log
         (slot, created_at, tenant_id, actor_kind, actor_id, key_id, entity_kind, entity_id, operation,
-         outcome, origin, trace_id, chain, seq, mac)
+         outcome, origin, trace_id, chain, seq, commit)
     select 0, created_at, :tenant, 1, :created_by, :created_by, 2, token_id, 1,
-           1, '127.0.0.1', token_id, 1, :client_id, terms[1]
+           1, '127.0.0.1', token_id, 1, :client_id, sha512(terms[1])
     from fresh
 )
 select created_at
@@ -132,7 +132,7 @@ impl Engine {
                  select tenant_id, terms[1], path, created_at, token_id from token;
                  insert into log
                  select 0, created_at, tenant_id, 1, created_by, created_by, 2, token_id, 1,
-                        1, '127.0.0.1', token_id, 1, 1, terms[1]
+                        1, '127.0.0.1', token_id, 1, 1, sha512(terms[1])
                  from token"
             ))
             .await?;

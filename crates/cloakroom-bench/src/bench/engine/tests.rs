@@ -76,7 +76,7 @@ fn columns_of(table: &str) -> String {
 /// The node inserts all columns of `log`.
 #[test]
 fn a_record_has_every_column() {
-    let file = cloakroom_devtools::workspace::root().join("migrations/0006_log.sql");
+    let file = cloakroom_devtools::workspace::root().join("migrations/0023_signed_log.sql");
     let migration = std::fs::read_to_string(file).unwrap();
     let (_, table) = migration.split_once("create table log (").unwrap();
     let (table, _) = table.split_once("\n)").unwrap();

@@ -1,8 +1,11 @@
 //! The audit log: what tenants see of it, and how tampering is detected.
 
+mod days;
 mod entries;
+mod export;
 mod list;
 mod retention;
+mod role;
 mod verify;
 
 use cloakroom::access::{ApplicationKind, Permission, Tenant};

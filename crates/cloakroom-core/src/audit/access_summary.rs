@@ -1,0 +1,39 @@
+//! A digest over the access states of all tenants, which checkpoints commit to.
+
+use std::pin::pin;
+
+use cloakroom_crypto::sha256;
+use cloakroom_platform::storage::{self, Connection};
+use futures_util::TryStreamExt as _;
+
+use super::store;
+
+/// What a checkpoint says about the rights of all tenants: restoring an older state of them changes the digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessSummary {
+    /// Number of rows.
+    pub states: u64,
+    pub digest: [u8; 32],
+}
+
+/// Hashes the rows of `access_state` in the order of their key.
+pub async fn access_summary(connection: &Connection) -> Result<AccessSummary, storage::Error> {
+    let rows = store::stream_access_states(connection).await?;
+    let mut rows = pin!(rows);
+    let mut summary = AccessSummary {
+        states: 0,
+        digest: [0; 32],
+    };
+    let mut message = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        message.clear();
+        message.extend(summary.digest);
+        message.extend(row.tenant_number.to_be_bytes());
+        message.extend(row.bucket.to_be_bytes());
+        message.extend(row.generation.to_be_bytes());
+        message.extend(&row.digest);
+        summary.digest = sha256(&message);
+        summary.states += 1;
+    }
+    Ok(summary)
+}

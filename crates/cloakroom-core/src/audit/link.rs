@@ -1,0 +1,133 @@
+//! What nodes sign: their certified keys, the links of chains, and the commits of batches.
+
+use cloakroom_crypto::{
+    Hash, LOG_SIGNATURE_BYTES, LogKey, LogPublicKey, LogSignature, sha256, verify_log_signature,
+};
+use uuid::Uuid;
+
+use super::day::ChainId;
+
+const CERTIFICATE: &[u8] = b"cloakroom log key v1";
+const CHAIN: &[u8] = b"cloakroom log chain v2";
+const LINK: &[u8] = b"cloakroom log link v2";
+const COMMIT: &[u8] = b"cloakroom log commit v2";
+
+/// A node's key of one day as it is published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertifiedKey {
+    pub day: i32,
+    /// Unique within the day.
+    pub number: i32,
+    /// The process that has the key.
+    pub node: Uuid,
+    pub public_key: LogPublicKey,
+    /// Signature of the audit authority.
+    pub certificate: LogSignature,
+}
+
+impl CertifiedKey {
+    /// Whether the audit authority certified the key.
+    pub(super) fn is_certified(&self, authorities: &[LogPublicKey]) -> bool {
+        let message = certificate_message(self.day, self.number, self.node, &self.public_key);
+        authorities
+            .iter()
+            .any(|key| verify_log_signature(key, &message, &self.certificate))
+    }
+
+    /// The link before the first batch of a chain that this key signs.
+    pub(super) fn first_link(&self, chain: ChainId) -> Hash {
+        first_link(chain, self.node, &self.public_key)
+    }
+}
+
+/// What the audit authority signs to certify a key.
+pub(super) fn certificate_message(
+    day: i32,
+    number: i32,
+    node: Uuid,
+    public_key: &LogPublicKey,
+) -> Vec<u8> {
+    let mut message = CERTIFICATE.to_vec();
+    message.extend(day.to_be_bytes());
+    message.extend(number.to_be_bytes());
+    message.extend(node.as_bytes());
+    message.extend(public_key);
+    message
+}
+
+pub(super) fn first_link(chain: ChainId, node: Uuid, public_key: &LogPublicKey) -> Hash {
+    let mut message = CHAIN.to_vec();
+    message.extend(chain.day.to_be_bytes());
+    message.extend(chain.number.to_be_bytes());
+    message.extend(node.as_bytes());
+    message.extend(public_key);
+    sha256(&message)
+}
+
+/// The entries of one commit, as the link covers them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batch {
+    pub chain: ChainId,
+    pub first: i32,
+    pub last: i32,
+    pub root: Hash,
+}
+
+impl Batch {
+    /// The link of the batch, which covers everything before it.
+    pub(super) fn link(&self, before: &Hash) -> Hash {
+        let mut message = [0; LINK.len() + 32 + 16 + 32];
+        let numbers = [self.chain.day, self.chain.number, self.first, self.last];
+        let (domain, rest) = message.split_at_mut(LINK.len());
+        domain.copy_from_slice(LINK);
+        rest[..32].copy_from_slice(before);
+        for (field, number) in rest[32..48].chunks_exact_mut(4).zip(numbers) {
+            field.copy_from_slice(&number.to_be_bytes());
+        }
+        rest[48..].copy_from_slice(&self.root);
+        sha256(&message)
+    }
+}
+
+/// The signature of a batch, stored in the row of its last entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Commit {
+    /// Sequence number of the first entry of the batch.
+    pub first: i32,
+    pub signature: LogSignature,
+}
+
+impl Commit {
+    pub(super) fn sign(key: &LogKey, first: i32, link: &Hash) -> Self {
+        Self {
+            first,
+            signature: key.sign(&commit_message(link)),
+        }
+    }
+
+    pub(super) fn verifies(&self, key: &LogPublicKey, link: &Hash) -> bool {
+        verify_log_signature(key, &commit_message(link), &self.signature)
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; 4 + LOG_SIGNATURE_BYTES] {
+        let mut bytes = [0; 4 + LOG_SIGNATURE_BYTES];
+        bytes[..4].copy_from_slice(&self.first.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.signature);
+        bytes
+    }
+
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (first, signature) = bytes.split_first_chunk()?;
+        Some(Self {
+            first: i32::from_be_bytes(*first),
+            signature: signature.try_into().ok()?,
+        })
+    }
+}
+
+fn commit_message(link: &Hash) -> [u8; COMMIT.len() + 32] {
+    let mut message = [0; COMMIT.len() + 32];
+    message[..COMMIT.len()].copy_from_slice(COMMIT);
+    message[COMMIT.len()..].copy_from_slice(link);
+    message
+}

@@ -1,0 +1,50 @@
+//! TLS connections to sinks, which the operator chose.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, ServerName};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use super::Error;
+
+/// Trusts the certificate authorities of a file, or those of the system.
+pub(super) fn client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
+    let failed = |error: &dyn std::fmt::Display| Error::Tls(error.to_string());
+    let mut roots = RootCertStore::empty();
+    match ca_file {
+        Some(path) => {
+            for certificate in CertificateDer::pem_file_iter(path).map_err(|it| failed(&it))? {
+                let certificate = certificate.map_err(|error| failed(&error))?;
+                roots.add(certificate).map_err(|error| failed(&error))?;
+            }
+        }
+        None => {
+            let system = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(system.certs);
+        }
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(&error))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+/// Connects and verifies the certificate of `host`.
+pub(super) async fn connect(
+    host: &str,
+    port: u16,
+    config: Arc<ClientConfig>,
+) -> Result<TlsStream<TcpStream>, Error> {
+    let stream = TcpStream::connect((host, port)).await?;
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| Error::Setting)?;
+    let stream = TlsConnector::from(config).connect(name, stream).await?;
+    Ok(stream)
+}

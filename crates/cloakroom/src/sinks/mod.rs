@@ -1,0 +1,174 @@
+//! Ships checkpoints of the audit log to other systems, in order and at least once.
+//!
+//! A sink that is down delays nothing but its own checkpoints. Each node writes its own file; the other sinks receive each
+//! checkpoint from one node at a time, and their position is in the database.
+
+mod connection;
+mod file;
+mod https;
+mod syslog;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloakroom_core::audit;
+use cloakroom_core::vault::Vault;
+use cloakroom_platform::config::Config;
+use cloakroom_platform::{ids, storage};
+use tokio::time::{interval, timeout};
+use tokio_rustls::rustls::ClientConfig;
+use uuid::Uuid;
+
+pub use self::file::last_number;
+
+const PERIOD: Duration = Duration::from_secs(2);
+/// Time for one page of checkpoints.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longer than the period and the timeout together, so that the shipping node renews it.
+const LEASE: Duration = Duration::from_secs(30);
+
+/// A system that receives checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sink {
+    File,
+    Url,
+    Syslog,
+}
+
+impl Sink {
+    pub const ALL: [Self; 3] = [Self::File, Self::Url, Self::Syslog];
+
+    /// Name in settings, metrics and the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "sink_file",
+            Self::Url => "sink_url",
+            Self::Syslog => "sink_syslog",
+        }
+    }
+
+    pub fn is_configured(self, config: &Config) -> bool {
+        match self {
+            Self::File => config.audit.sink_file.is_some(),
+            Self::Url => config.audit.sink_url.is_some(),
+            Self::Syslog => config.audit.sink_syslog.is_some(),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("it cannot be reached or written: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("TLS is not possible: {0}")]
+    Tls(String),
+    #[error("it answered with status {0}")]
+    Status(u16),
+    #[error("it did not answer in time")]
+    Timeout,
+    #[error("the setting is invalid")]
+    Setting,
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+}
+
+impl Error {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Io(_) => "sink_unreachable",
+            Self::Tls(_) => "sink_tls",
+            Self::Status(_) => "sink_rejected",
+            Self::Timeout => "sink_too_slow",
+            Self::Setting => "sink_misconfigured",
+            Self::Storage(error) => error.kind(),
+        }
+    }
+}
+
+/// Ships checkpoints until it is dropped.
+pub async fn run(vault: Vault) {
+    let configured = Sink::ALL.map(|sink| sink.is_configured(&vault.config).then_some(sink));
+    let holder = ids::new_uuid();
+    let mut ticks = interval(PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        for sink in configured.into_iter().flatten() {
+            if let Err(error) = ship_all(&vault, sink, holder).await {
+                metrics::counter!("audit_sink_failures_total", "sink" => sink.name()).increment(1);
+                tracing::warn!(
+                    job = sink.name(),
+                    error.kind = error.kind(),
+                    "a sink does not receive the checkpoints of the audit log; the next run retries"
+                );
+            }
+        }
+    }
+}
+
+/// Ships everything that a sink has not received, and measures what is left. `Ok` if another node does it.
+pub async fn ship_all(vault: &Vault, sink: Sink, holder: Uuid) -> Result<(), Error> {
+    let is_shared = sink != Sink::File;
+    if is_shared && !storage::hold_lease(&vault.db, sink.name(), holder, LEASE).await? {
+        return Ok(());
+    }
+    let mut position = match &vault.config.audit.sink_file {
+        Some(path) if !is_shared => file::last_number(path)?,
+        _ => vault.audit.shipped(sink.name()).await?,
+    };
+    let mut shipped = Ok(());
+    loop {
+        let page = audit::unshipped(&vault.audit, position).await?;
+        let Some(last) = page.last() else {
+            break;
+        };
+        shipped = ship(&vault.config, sink, &page).await;
+        if shipped.is_err() {
+            break;
+        }
+        position = last.number;
+        if is_shared {
+            vault.audit.set_shipped(sink.name(), position).await?;
+        }
+    }
+    let newest = vault.audit.newest_checkpoint().await?;
+    let waiting = newest.saturating_sub(position).max(0);
+    metrics::gauge!("audit_sink_waiting", "sink" => sink.name()).set(waiting as f64);
+    shipped
+}
+
+async fn ship(config: &Config, sink: Sink, page: &[audit::Shipment]) -> Result<(), Error> {
+    let settings = &config.audit;
+    let shipped = async {
+        match sink {
+            Sink::File => {
+                let path = settings.sink_file.as_deref().ok_or(Error::Setting)?;
+                file::append(path, page)
+            }
+            Sink::Url => {
+                let url = settings.sink_url.as_ref().ok_or(Error::Setting)?;
+                https::post(url.reveal(), tls(config)?, page).await
+            }
+            Sink::Syslog => {
+                let address = settings.sink_syslog.as_deref().ok_or(Error::Setting)?;
+                syslog::send(address, tls(config)?, page).await
+            }
+        }
+    };
+    timeout(TIMEOUT, shipped)
+        .await
+        .map_err(|_| Error::Timeout)?
+}
+
+fn tls(config: &Config) -> Result<Arc<ClientConfig>, Error> {
+    connection::client_config(config.audit.sink_ca_file.as_deref())
+}
+
+/// What a sink lacks, for diagnostics: the number of checkpoints that it has not received.
+pub async fn waiting(vault: &Vault, sink: Sink) -> Result<i64, Error> {
+    let position = match &vault.config.audit.sink_file {
+        Some(path) if sink == Sink::File => file::last_number(path)?,
+        _ => vault.audit.shipped(sink.name()).await?,
+    };
+    Ok(vault.audit.newest_checkpoint().await? - position)
+}
