@@ -272,8 +272,10 @@ impl Audit {
         if due != Due::Periodically || !is_time || yesterday <= closed {
             return Ok(unchanged);
         }
+        let stated = memory.seen.as_ref().map(|it| it.checkpoint.retained_from);
+        let retained_from = stated.unwrap_or_default().max(memory.retained_from);
         let days = closed + 1..=yesterday;
-        match close_day::final_state(self, state, days).await? {
+        match close_day::final_state(self, state, days, retained_from).await? {
             Some(heads) => Ok((yesterday, heads)),
             None => {
                 memory.close_at = Some(now + CLOSE_RETRY);

@@ -15,15 +15,18 @@ use super::walk::ChainWalk;
 
 /// The heads and keys to add to `state` so that every chain of these days is closed; `None` if their entries do not verify.
 ///
+/// Entries before `retained_from` may have been removed, so the heads of such days are closed as they were stated.
+///
 /// A node that was killed leaves its chains open, and their last entries are stated nowhere. They are read only if such a
 /// chain exists, because that reads all entries of the day.
 pub(super) async fn final_state(
     audit: &Audit,
     state: &ChainState,
     days: RangeInclusive<i32>,
+    retained_from: i32,
 ) -> Result<Option<ChainState>, storage::Error> {
     let (first, last) = (*days.start(), *days.end());
-    let first = first.max(last.saturating_sub(SLOTS - 2));
+    let first = first.max(last.saturating_sub(SLOTS - 2)).max(retained_from);
     let connection = connect_once(&audit.database).await?;
     let mut added = ChainState::default();
     for day in first..=last {
@@ -42,7 +45,8 @@ pub(super) async fn final_state(
     // A head that a node stated and that the entries do not reach is not closed: entries are missing.
     let is_reached = |(chain, head): (&ChainId, &Head)| {
         let found = added.heads.get(chain);
-        head.is_closed || !days.contains(&chain.day) || found.is_some_and(|it| head.seq <= it.seq)
+        let is_read = (first..=last).contains(&chain.day);
+        head.is_closed || !is_read || found.is_some_and(|it| head.seq <= it.seq)
     };
     if !state.heads.iter().all(is_reached) {
         return Ok(None);
@@ -51,6 +55,16 @@ pub(super) async fn final_state(
     added
         .heads
         .retain(|chain, _| state.heads.get(chain).is_none_or(|head| !head.is_closed));
+    let removed = state.heads.iter().filter(|(chain, head)| {
+        days.contains(&chain.day) && chain.day < first && !head.is_closed
+    });
+    for (chain, head) in removed {
+        let closed = Head {
+            is_closed: true,
+            ..*head
+        };
+        added.heads.insert(*chain, closed);
+    }
     Ok(Some(added))
 }
 

@@ -32,6 +32,7 @@ mod retain;
 mod shipment;
 mod state;
 mod store;
+mod synthetic;
 mod verify;
 mod walk;
 
@@ -62,6 +63,7 @@ pub use self::retain::retain;
 pub use self::shipment::{Shipment, unshipped};
 pub(crate) use self::store::STATEMENTS;
 pub use self::store::logged;
+pub use self::synthetic::{SyntheticLog, write_synthetic};
 pub use self::verify::{
     ALL_DAYS, TrustedCheckpoints, VerificationReport, checkpoint_line, verify, verify_export,
 };

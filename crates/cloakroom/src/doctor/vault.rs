@@ -7,12 +7,16 @@ use cloakroom_platform::api::format_utc;
 use cloakroom_platform::config::Config;
 
 use super::{Finding, Severity};
+use crate::sinks::{self, Sink};
+
+/// Checkpoints of about a minute.
+const WAITING_MAX: i64 = 10;
 
 /// Opens the vault, which detects most problems, then unwraps every key and verifies every row that
 /// grants permissions. Changes nothing.
 pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
     match verify_vault(config).await {
-        Ok((rows, keys, deletions)) => {
+        Ok((rows, keys, deletions, sinks)) => {
             let mut findings = vec![];
             let to_finding = |what: &String| Finding::new(Severity::Bad, "keys", what);
             findings.extend(rows.altered.iter().chain(&keys.broken).map(to_finding));
@@ -24,6 +28,7 @@ pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
                 findings.push(Finding::new(Severity::Good, "keys", what));
             }
             findings.extend(check_tenants(&rows, &deletions, config));
+            findings.extend(sinks);
             findings
         }
         Err(error) => vec![Finding::new(Severity::Bad, "keys", error.to_string())],
@@ -57,7 +62,12 @@ fn check_tenants(
     pending.chain(lacking).collect()
 }
 
-type VaultReport = (access::RowReport, keys::KeyReport, Vec<tenants::Deletion>);
+type VaultReport = (
+    access::RowReport,
+    keys::KeyReport,
+    Vec<tenants::Deletion>,
+    Vec<Finding>,
+);
 
 async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
     let vault = Vault::open(config.clone()).await?;
@@ -66,5 +76,34 @@ async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
     let environment = vault.keys.environment();
     let keys = keys::inspect(&vault.db, root, environment, &rows.tenants).await?;
     let deletions = tenants::list_deletions(&vault).await?;
-    Ok((rows, keys, deletions))
+    let sinks = check_sinks(&vault).await;
+    Ok((rows, keys, deletions, sinks))
+}
+
+/// Checkpoints of the audit log that a sink has not received.
+async fn check_sinks(vault: &Vault) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for sink in Sink::ALL {
+        if !sink.is_configured(&vault.config) {
+            continue;
+        }
+        let name = sink.name();
+        let finding = match sinks::waiting(vault, sink).await {
+            Ok(waiting) if waiting <= WAITING_MAX => {
+                Finding::new(Severity::Good, "audit", format!("audit.{name} is up to date"))
+            }
+            Ok(waiting) => {
+                let what = format!(
+                    "audit.{name} has not received {waiting} checkpoints: check that a node runs and reaches it"
+                );
+                Finding::new(Severity::Warning, "audit", what)
+            }
+            Err(error) => {
+                let what = format!("audit.{name} cannot be checked: {error}");
+                Finding::new(Severity::Warning, "audit", what)
+            }
+        };
+        findings.push(finding);
+    }
+    findings
 }

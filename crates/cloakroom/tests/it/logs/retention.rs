@@ -141,8 +141,9 @@ async fn young_days_cannot_be_dropped() {
         insert into log_key select day - 2, number, node, public_key, certificate from log_key";
     database.batch_execute(sql).await.unwrap();
     let drop_days = async |requested: i32| -> usize {
-        let row = database.query_one("select drop_log_days($1)", &[&requested]);
-        let dropped: Vec<i32> = row.await.unwrap().get(0);
+        let sql = "select drop_log_days($1)";
+        let row = database.query_one(sql, &[&requested]).await;
+        let dropped: Vec<i32> = row.unwrap().get(0);
         dropped.len()
     };
 

@@ -68,8 +68,9 @@ async fn the_serving_role_can_only_append() {
         );
     }
     for requested in [-1_000, 0, 1, 90] {
-        let row = database.query_one("select drop_log_days($1)", &[&requested]);
-        let dropped: Vec<i32> = row.await.unwrap().get(0);
+        let sql = "select drop_log_days($1)";
+        let row = database.query_one(sql, &[&requested]).await;
+        let dropped: Vec<i32> = row.unwrap().get(0);
         assert_eq!(dropped, [] as [i32; 0], "{requested}");
     }
     let insert = "insert into log select * from log limit 1";

@@ -265,7 +265,6 @@ async fn checkpoints_of_a_sink_detect_a_rollback() {
 
     // Another node continues from the old state.
     let other = vault.second_node().await;
-    other.client_with(None).get("/tokens").await;
     let again = client.at(&other.base_url);
     again
         .post("/tokens", json!({"type": "token", "data": "b"}))
