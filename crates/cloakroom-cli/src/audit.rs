@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use cloakroom::Vault;
+use cloakroom::access;
 use cloakroom::audit::{self, Anchor, VerificationReport};
 use cloakroom::config::Config;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
@@ -39,7 +40,23 @@ pub(crate) async fn run(config: Config, command: AuditCommand) -> anyhow::Result
         let text = serde_json::to_string(&verified.anchor)?;
         std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
-    Ok(report(&verified, since.is_some()))
+    let code = report(&verified, since.is_some());
+    Ok(match report_stale_rows(&vault).await? {
+        true => ExitCode::FAILURE,
+        false => code,
+    })
+}
+
+/// Prints the buckets whose rows are not the current ones; false if there are none.
+async fn report_stale_rows(vault: &Vault) -> anyhow::Result<bool> {
+    let findings = access::verify_states(&vault.db, vault.keys.control()).await?;
+    for finding in &findings {
+        print_line!("  {finding}");
+    }
+    if findings.is_empty() {
+        print_line!("all rows that grant access are current");
+    }
+    Ok(!findings.is_empty())
 }
 
 pub(crate) fn read_anchor(file: &Path) -> anyhow::Result<Anchor> {

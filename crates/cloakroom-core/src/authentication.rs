@@ -12,8 +12,8 @@ use uuid::Uuid;
 
 use crate::access::{
     self, AnyKey, ApplicationKind, ApplicationRow, AuthenticatedRow as _, Bucket, CacheEntry,
-    Credential, Error, Grants, KEY_MAC_DOMAIN, KeyParts, LegacyKey, Principal, PrincipalKind, Stale,
-    TenantQuotas, TenantRow, TenantSettings, secret_mac,
+    Credential, Error, Grants, KEY_MAC_DOMAIN, KeyParts, LegacyKey, Principal, PrincipalKind,
+    Stale, TenantQuotas, TenantRow, TenantSettings, secret_mac,
 };
 use crate::caller::Caller;
 use crate::keys::ControlKey;

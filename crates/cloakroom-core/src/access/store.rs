@@ -12,9 +12,7 @@ use super::{
     AccessStates, ApplicationKind, Bucket, Stale, StoredBucket, TenantKind, is_legacy_lookup,
 };
 use crate::keys::ControlKey;
-use crate::{
-    access_state_columns, application_bucket, application_bucket_macs, join_access_state,
-};
+use crate::{access_state_columns, application_bucket, application_bucket_macs, join_access_state};
 
 /// A key of an application or of a session.
 pub(crate) enum AnyKey {

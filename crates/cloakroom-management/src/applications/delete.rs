@@ -31,14 +31,8 @@ pub async fn delete(vault: &Vault, requester: Requester<'_>, id: &str) -> Result
         let entries = keys.iter().map(key_entry);
         entries.chain([entry.with_event(event)]).collect()
     };
-    let deleted = commit_and_invalidate(
-        vault,
-        change,
-        deleted,
-        entries,
-        &ResponseTemplate::none(),
-    )
-    .await;
+    let deleted =
+        commit_and_invalidate(vault, change, deleted, entries, &ResponseTemplate::none()).await;
     deleted.map(drop)
 }
 

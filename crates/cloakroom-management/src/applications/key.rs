@@ -250,14 +250,7 @@ pub async fn delete_key(
         let entry = requester.entry(Operation::Delete, EntityKind::ApplicationKey, key);
         vec![entry.with_event(event::key_deleted(application, key))]
     };
-    commit_and_invalidate(
-        vault,
-        change,
-        deleted,
-        entries,
-        &ResponseTemplate::none(),
-    )
-    .await
+    commit_and_invalidate(vault, change, deleted, entries, &ResponseTemplate::none()).await
 }
 
 /// Deletes a key by its id alone, for an operator.

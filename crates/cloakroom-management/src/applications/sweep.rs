@@ -77,8 +77,7 @@ async fn remove(
     bucket: Bucket,
     ids: &[Uuid],
 ) -> Result<(u64, Vec<Entry>), LockError> {
-    let expire =
-        |entity, id: Uuid| Entry::by_system(tenant.number, Operation::Expire, entity, id);
+    let expire = |entity, id: Uuid| Entry::by_system(tenant.number, Operation::Expire, entity, id);
     let (mut of_keys, mut of_applications) = (Vec::new(), Vec::new());
     for (id, row_mac) in store::delete_expired(change, tenant, ids).await? {
         change.remove(bucket, &row_mac)?;

@@ -2,8 +2,8 @@
 
 use cloakroom_core::access::StoredBucket;
 use cloakroom_core::audit::{AuditedStatement, audited};
-use cloakroom_platform::ids::TenantId;
 use cloakroom_core::{access_state_columns, join_access_state, resource_bucket_macs};
+use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 use jiff::Timestamp;
 use tokio_postgres::Row;

@@ -12,8 +12,8 @@ mod security_contact;
 mod store;
 mod sweep;
 
-use cloakroom_core::access::{LockError, PermissionDenied};
 pub use cloakroom_core::access::Tenant;
+use cloakroom_core::access::{LockError, PermissionDenied};
 use cloakroom_core::audit::AuditError;
 use cloakroom_core::keys;
 use cloakroom_platform::api::FieldError;

@@ -1,9 +1,7 @@
 //! SQL statements for proxies.
 
 use cloakroom_core::access::StoredBucket;
-use cloakroom_core::{
-    access_state_columns, join_access_state, proxy_bucket, proxy_bucket_macs,
-};
+use cloakroom_core::{access_state_columns, join_access_state, proxy_bucket, proxy_bucket_macs};
 use cloakroom_platform::api::NumberedPage;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};

@@ -12,13 +12,19 @@ use super::{Finding, Severity};
 /// grants permissions. Changes nothing.
 pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
     match verify_vault(config).await {
-        Ok((rows, keys, deletions)) => {
+        Ok(VaultReport {
+            rows,
+            stale,
+            keys,
+            deletions,
+        }) => {
             let mut findings = vec![];
             let to_finding = |what: &String| Finding::new(Severity::Bad, "keys", what);
-            findings.extend(rows.altered.iter().chain(&keys.broken).map(to_finding));
+            let broken = rows.altered.iter().chain(&stale).chain(&keys.broken);
+            findings.extend(broken.map(to_finding));
             if findings.is_empty() {
                 let what = format!(
-                    "{} keys unwrap and verify; {} rows are authentic",
+                    "{} keys unwrap and verify; {} rows are authentic and current",
                     keys.keys, rows.rows
                 );
                 findings.push(Finding::new(Severity::Good, "keys", what));
@@ -57,14 +63,26 @@ fn check_tenants(
     pending.chain(lacking).collect()
 }
 
-type VaultReport = (access::RowReport, keys::KeyReport, Vec<tenants::Deletion>);
+struct VaultReport {
+    rows: access::RowReport,
+    /// Buckets whose rows are not the current ones.
+    stale: Vec<String>,
+    keys: keys::KeyReport,
+    deletions: Vec<tenants::Deletion>,
+}
 
 async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
     let vault = Vault::open(config.clone()).await?;
     let rows = access::verify_rows(&vault.db, vault.keys.control()).await?;
+    let stale = access::verify_states(&vault.db, vault.keys.control()).await?;
     let root = vault.keys.root();
     let environment = vault.keys.environment();
     let keys = keys::inspect(&vault.db, root, environment, &rows.tenants).await?;
     let deletions = tenants::list_deletions(&vault).await?;
-    Ok((rows, keys, deletions))
+    Ok(VaultReport {
+        rows,
+        stale,
+        keys,
+        deletions,
+    })
 }

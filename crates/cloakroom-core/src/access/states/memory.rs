@@ -59,7 +59,12 @@ mod tests {
         let states = AccessStates::default();
         let (bucket, other) = (Bucket::TENANT, Bucket::RESOURCES);
 
-        let accepted = [(1, bucket, 5), (1, bucket, 5), (1, bucket, 7), (1, other, 1)];
+        let accepted = [
+            (1, bucket, 5),
+            (1, bucket, 5),
+            (1, bucket, 7),
+            (1, other, 1),
+        ];
         for (tenant, bucket, generation) in accepted {
             assert!(states.remember(tenant, bucket, generation), "{generation}");
         }
