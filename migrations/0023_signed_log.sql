@@ -105,13 +105,3 @@ begin
 end
 $$;
 revoke execute on function drop_log_days(integer) from public;
-
--- The newest state of the rights of each tenant, by bucket.
-create table access_state (
-    tenant_id integer not null,
-    bucket smallint not null check (bucket between 0 and 255),
-    generation bigint not null check (generation > 0),
-    digest bytea not null,
-    row_mac bytea not null,
-    primary key (tenant_id, bucket)
-);

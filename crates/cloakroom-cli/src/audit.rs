@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use cloakroom::Vault;
+use cloakroom::access;
 use cloakroom::audit::{self, TrustedCheckpoints, VerificationReport};
 use cloakroom::config::Config;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
@@ -110,7 +112,23 @@ async fn verify(config: Config, arguments: &VerifyArguments) -> anyhow::Result<E
     let vault = open(config).await?;
     let progress = Progress::start(None);
     let verified = audit::verify(&vault.audit, trusted, |entries| progress.update(entries)).await?;
-    finish(&verified, progress, arguments)
+    let code = finish(&verified, progress, arguments)?;
+    Ok(match report_stale_rows(&vault).await? {
+        true => ExitCode::FAILURE,
+        false => code,
+    })
+}
+
+/// Prints the buckets whose rows are not the current ones; false if there are none.
+async fn report_stale_rows(vault: &Vault) -> anyhow::Result<bool> {
+    let findings = access::verify_states(&vault.db, vault.keys.control()).await?;
+    for finding in &findings {
+        print_line!("  {finding}");
+    }
+    if findings.is_empty() {
+        print_line!("all rows that grant access are current");
+    }
+    Ok(!findings.is_empty())
 }
 
 fn verify_export(file: &Path, arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {

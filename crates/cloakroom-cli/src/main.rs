@@ -8,6 +8,7 @@ macro_rules! print_line {
     }};
 }
 
+mod access;
 mod audit;
 mod bins;
 mod configuration;
@@ -99,6 +100,9 @@ enum Command {
     /// Import and query BIN ranges
     #[command(subcommand)]
     Bins(bins::BinsCommand),
+    /// Accept the present rows of a tenant after they were changed outside the vault
+    #[command(subcommand)]
+    Access(access::AccessCommand),
     /// Verify and export the audit log
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -170,6 +174,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Webhook(command) => runtime()?.block_on(webhooks::run(load()?, command))?,
         Command::Bins(command) => runtime()?.block_on(bins::run(load()?, command))?,
+        Command::Access(command) => return runtime()?.block_on(access::run(load()?, command)),
         Command::Audit(command) => return runtime()?.block_on(audit::run(load, command)),
         Command::Erasures(command) => runtime()?.block_on(erasures::run(load()?, command))?,
         Command::Limits(command) => runtime()?.block_on(rate_limits::run(load()?, command))?,

@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cloakroom_platform::api::{ApiError, ClientAddr};
+use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{self, Db};
 use cloakroom_platform::telemetry::TraceId;
 use tokio::time::{sleep_until, timeout};
 use uuid::Uuid;
 
 use crate::access::{
-    self, AnyKey, ApplicationKind, AuthenticatedRow as _, CacheEntry, Credential, Error, Grants,
-    KEY_MAC_DOMAIN, KeyParts, LegacyKey, Principal, PrincipalKind, TenantQuotas, TenantSettings,
-    secret_mac,
+    self, AnyKey, ApplicationKind, ApplicationRow, AuthenticatedRow as _, Bucket, CacheEntry,
+    Credential, Error, Grants, KEY_MAC_DOMAIN, KeyParts, LegacyKey, Principal, PrincipalKind,
+    Stale, TenantQuotas, TenantRow, TenantSettings, secret_mac,
 };
 use crate::caller::Caller;
 use crate::keys::ControlKey;
@@ -67,7 +68,7 @@ pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Principal>, E
 pub async fn authenticate_uncached(vault: &Vault, text: &str) -> Result<Arc<Principal>, Error> {
     let key = ParsedKey::parse(text).ok_or(Error::Unauthorized)?;
     let started_at = Instant::now();
-    match look_up(vault, &vault.db, &key, text).await {
+    match look_up(vault, Source::Primary, &key, text).await {
         Ok(entry) => Ok(entry.principal),
         Err(error) => Err(error.into_error(started_at).await),
     }
@@ -88,7 +89,7 @@ pub async fn authenticate_with_fallback(
     }
     let key = ParsedKey::parse(text).ok_or(Error::Unauthorized)?;
     let started_at = Instant::now();
-    match look_up(vault, replica, &key, text).await {
+    match look_up(vault, Source::Standby(replica), &key, text).await {
         Ok(entry) => Ok(entry.principal),
         Err(error) => Err(error.into_error(started_at).await),
     }
@@ -109,7 +110,7 @@ async fn look_up_cached(
         // Concurrent lookups of one key share one statement and its result. A lookup that started before the last
         // invalidation is awaited and then repeated.
         match cache
-            .try_get_with(digest, look_up(vault, &vault.db, &key, text))
+            .try_get_with(digest, look_up(vault, Source::Primary, &key, text))
             .await
         {
             Ok(entry) if entry.generation < generation => {}
@@ -156,18 +157,48 @@ impl<'a> ParsedKey<'a> {
     }
 }
 
+/// The server that a key is looked up on.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Primary,
+    /// May lag behind the primary, so that the generations which this node has seen do not apply.
+    Standby(&'a Db),
+}
+
+impl<'a> Source<'a> {
+    fn db(self, vault: &'a Vault) -> &'a Db {
+        match self {
+            Self::Primary => &vault.db,
+            Self::Standby(db) => db,
+        }
+    }
+
+    fn verify(self, vault: &Vault, credential: &Credential) -> Result<(), Stale> {
+        let (states, control) = (&vault.access_states, vault.keys.control());
+        credential.verify_current(|tenant, bucket, stored| match self {
+            Self::Primary => states.verify(control, tenant, bucket, stored),
+            Self::Standby(_) => stored.verify(control, tenant, bucket),
+        })
+    }
+}
+
 /// Runs one statement, then computes the same digests whether or not the key exists, and compares in constant time.
+/// Whether the rows are current is compared for known keys only: `REJECTION_STEP` hides the difference.
 async fn look_up(
     vault: &Vault,
-    db: &Db,
+    source: Source<'_>,
     key: &ParsedKey<'_>,
     text: &str,
 ) -> Result<CacheEntry, LookupError> {
     let (started_at, generation) = (Instant::now(), vault.principals.generation());
     let control = vault.keys.control();
-    let found = key.find(db, control).await.map_err(LookupError::Failed)?;
+    let found = access::read_current(
+        || key.find(source.db(vault), control),
+        |credential| source.verify(vault, credential),
+    );
+    let found = found.await.map_err(LookupError::Failed)?;
     let is_known = found.is_some();
-    let credential = found.unwrap_or_else(Credential::placeholder);
+    let (credential, current) = found.unwrap_or_else(|| (Credential::placeholder(), Ok(())));
 
     let matches = control.verifies(
         KEY_MAC_DOMAIN,
@@ -180,6 +211,10 @@ async fn look_up(
     }
     if !genuine {
         report_altered(&credential);
+        return Err(LookupError::Unknown);
+    }
+    if current.is_err() {
+        access::report_stale(credential.tenant.id);
         return Err(LookupError::Unknown);
     }
     // The cache entry expires no later than the key or the application.
@@ -266,29 +301,75 @@ fn principal(vault: &Vault, credential: Credential) -> Option<Principal> {
     })
 }
 
+/// Finds an application of a tenant whose row is authentic and current; `None` if it does not exist or has expired.
+pub async fn find_application(
+    vault: &Vault,
+    tenant: TenantId,
+    id: Uuid,
+) -> Result<Option<ApplicationRow>, Error> {
+    let (control, states) = (vault.keys.control(), &vault.access_states);
+    let found = access::read_current(
+        || access::find_application(&vault.db, tenant, id),
+        |found| found.verify_current(states, control),
+    );
+    let Some((found, current)) = found.await? else {
+        return Ok(None);
+    };
+    if current.is_err() {
+        access::report_stale(tenant);
+    }
+    match found.row.is_genuine(control, &found.row_mac) && current.is_ok() {
+        true => Ok(Some(found.row)),
+        false => Err(Error::Altered("application")),
+    }
+}
+
+/// The same for a tenant that is not deleted, by its number.
+async fn find_tenant(vault: &Vault, number: i32) -> Result<Option<TenantRow>, Error> {
+    let (control, states) = (vault.keys.control(), &vault.access_states);
+    let found = access::read_current(
+        || access::find_tenant(&vault.db, number),
+        |found| states.verify(control, number, Bucket::TENANT, &found.bucket),
+    );
+    let Some((found, current)) = found.await? else {
+        return Ok(None);
+    };
+    if current.is_err() {
+        access::report_stale(found.row.id);
+    }
+    match found.row.is_genuine(control, &found.row_mac) && current.is_ok() {
+        true => Ok(Some(found.row)),
+        false => Err(Error::Altered("tenant")),
+    }
+}
+
+/// A row that is altered or not current grants as little as none.
+fn ignore_altered<T>(found: Result<Option<T>, Error>) -> Result<Option<T>, storage::Error> {
+    match found {
+        Ok(found) => Ok(found),
+        Err(Error::Storage(error)) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
 /// A principal that acts for a pre-configured proxy, without an API key: with the grants of `application`, or with none.
 ///
-/// `id` is recorded in the audit log in place of the key. `None` if the tenant or the application is deleted, expired
-/// or altered.
+/// `id` is recorded in the audit log in place of the key. `None` if the tenant or the application is deleted, expired,
+/// altered or not current.
 pub async fn keyless_principal(
     vault: &Vault,
     tenant: i32,
     application: Option<Uuid>,
     id: Uuid,
 ) -> Result<Option<Principal>, storage::Error> {
-    let control = vault.keys.control();
-    let Some((tenant, mac)) = access::find_tenant(&vault.db, tenant).await? else {
+    let Some(tenant) = ignore_altered(find_tenant(vault, tenant).await)? else {
         return Ok(None);
     };
-    if !tenant.is_genuine(control, &mac) {
-        return Ok(None);
-    }
     let (application, kind, grants) = match application {
         None => (id, ApplicationKind::Public, Some(Grants::default())),
         Some(application) => {
-            let found = access::find_application(&vault.db, tenant.id, application).await?;
-            let genuine = found.filter(|(row, mac)| row.is_genuine(control, mac));
-            let Some((row, _)) = genuine else {
+            let found = find_application(vault, tenant.id, application).await;
+            let Some(row) = ignore_altered(found)? else {
                 return Ok(None);
             };
             (row.id, row.kind, Grants::parse(&row.grants))

@@ -2,11 +2,12 @@
 //!
 //! Reading order, from the bottom: [`keys`] encrypts and signs, [`access`] holds principals and grants, [`idempotency`]
 //! stored responses, [`deprecations`] the table of deprecated features. [`caller`] is one request of a principal.
-//! [`events`] are what webhooks deliver; [`audit`] records changes and reads, and inserts their events. [`vault`] is the context of every operation. Above it are [`authentication`],
-//! [`rate_limits`] and [`velocity`]; [`gates`] is the middleware in front of the handlers.
+//! [`events`] are what webhooks deliver; [`audit`] records changes and reads, and inserts their events. [`vault`] is the context of every operation. Above it are [`access_change`],
+//! which changes rows that grant access, [`authentication`], [`rate_limits`] and [`velocity`]; [`gates`] is the middleware in front of the handlers.
 
 pub mod gates;
 
+pub mod access_change;
 pub mod authentication;
 pub mod rate_limits;
 pub mod velocity;
@@ -35,6 +36,7 @@ pub fn statements() -> impl Iterator<Item = Statement> {
         audit::STATEMENTS,
         events::STATEMENTS,
         access::STATEMENTS,
+        access::STATE_STATEMENTS,
         idempotency::STATEMENTS,
         rate_limits::STATEMENTS,
         deprecations::STATEMENTS,

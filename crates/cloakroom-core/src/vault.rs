@@ -7,7 +7,7 @@ use cloakroom_platform::api::HasHttpConfig;
 use cloakroom_platform::config::{self, Config};
 use cloakroom_platform::storage::{self, DatabaseClock, Db, Redis};
 
-use crate::access::PrincipalCache;
+use crate::access::{AccessStates, PrincipalCache};
 use crate::audit::Audit;
 use crate::keys::{Keyring, RootKey};
 use crate::{access, keys};
@@ -29,6 +29,8 @@ pub struct Components {
     pub clock: Arc<DatabaseClock>,
     /// Authenticated principals, by API key.
     pub principals: PrincipalCache,
+    /// The generations of access states that this node has seen.
+    pub access_states: AccessStates,
 }
 
 impl Deref for Vault {
@@ -76,6 +78,7 @@ impl Vault {
             audit,
             clock,
             principals: PrincipalCache::new(&config.access),
+            access_states: AccessStates::default(),
             redis,
             replica: Db::open_replica(&config.database)?,
             config,

@@ -22,8 +22,8 @@ pub mod erasures;
 pub mod formulas;
 
 pub use cloakroom_core::{
-    Caller, Vault, access, audit, authentication, caller, deprecations, events, gates, idempotency,
-    keys, rate_limits, vault, velocity,
+    Caller, Vault, access, access_change, audit, authentication, caller, deprecations, events,
+    gates, idempotency, keys, rate_limits, vault, velocity,
 };
 pub use cloakroom_management::{applications, logs, members, sessions, tenants};
 /// Hosted pages and the hosted card form.

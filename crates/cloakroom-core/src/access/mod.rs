@@ -12,6 +12,7 @@ mod principal_cache;
 mod purpose;
 mod quotas;
 mod row_mac;
+mod states;
 mod store;
 mod tenant;
 mod verify_rows;
@@ -38,10 +39,15 @@ pub use self::quotas::{QuotaSource, Quotas, RateLimit, TenantQuotas};
 pub use self::row_mac::{
     ApplicationRow, AuthenticatedRow, KeyRow, NO_QUOTAS, SessionRow, TenantRow,
 };
-pub(crate) use self::store::{
-    AnyKey, Credential, STATEMENTS, find_credential, find_session, find_tenant,
+pub(crate) use self::states::store::STATEMENTS as STATE_STATEMENTS;
+pub use self::states::{
+    AccessStates, Bucket, LockError, LockedBucket, Reanchored, Stale, StoredBucket, lock,
+    read_current, reanchor, report_stale, verify_states,
 };
-pub use self::store::{application_exists, find_application};
+pub use self::store::application_exists;
+pub(crate) use self::store::{
+    AnyKey, Credential, STATEMENTS, find_application, find_credential, find_session, find_tenant,
+};
 pub use self::tenant::{DeduplicationBehavior, Tenant, TenantKind, TenantSettings};
 pub use self::verify_rows::{RowReport, verify_rows};
 use crate::keys;

@@ -8,8 +8,11 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::row_mac::{ApplicationRow, AuthenticatedRow as _, KeyRow, SessionRow, TenantRow};
-use super::{ApplicationKind, TenantKind, is_legacy_lookup};
+use super::{
+    AccessStates, ApplicationKind, Bucket, Stale, StoredBucket, TenantKind, is_legacy_lookup,
+};
 use crate::keys::ControlKey;
+use crate::{access_state_columns, application_bucket, application_bucket_macs, join_access_state};
 
 /// A key of an application or of a session.
 pub(crate) enum AnyKey {
@@ -52,6 +55,9 @@ pub(crate) struct Credential {
     pub application_mac: Vec<u8>,
     pub tenant: TenantRow,
     pub tenant_mac: Vec<u8>,
+    pub tenant_bucket: StoredBucket,
+    /// The bucket of the application and its keys.
+    pub application_bucket: StoredBucket,
     /// Time until the key or the application expires, measured when the database responded.
     pub expires_in: Option<Duration>,
 }
@@ -92,7 +98,30 @@ impl Credential {
                 deleted_at: None,
             },
             tenant_mac: mac,
+            tenant_bucket: StoredBucket::empty(),
+            application_bucket: StoredBucket::empty(),
             expires_in: None,
+        }
+    }
+
+    /// Verifies that tenant, application and key are current. Sessions are in no bucket: decision 27.
+    pub(crate) fn verify_current(
+        &self,
+        verify: impl Fn(i32, Bucket, &StoredBucket) -> Result<(), Stale>,
+    ) -> Result<(), Stale> {
+        let tenant = self.tenant.id.number;
+        let bucket = Bucket::of_application(self.application.id);
+        verify(tenant, Bucket::TENANT, &self.tenant_bucket)?;
+        verify(tenant, bucket, &self.application_bucket)?;
+        let is_member = self.tenant_bucket.contains(&self.tenant_mac)
+            && self.application_bucket.contains(&self.application_mac)
+            && match &self.key {
+                AnyKey::Key(_) => self.application_bucket.contains(&self.key_mac),
+                AnyKey::Session(_) => true,
+            };
+        match is_member {
+            true => Ok(()),
+            false => Err(Stale::Inconsistent),
         }
     }
 }
@@ -108,7 +137,15 @@ macro_rules! holder_columns {
                extract(epoch from least(",
             $key,
             ".expires_at, application.expires_at) - now())
-                   ::double precision"
+                   ::double precision,
+               ",
+            access_state_columns!("tenant_state", "array[tenant.row_mac]"),
+            ",
+               ",
+            access_state_columns!(
+                "application_state",
+                application_bucket_macs!("application.tenant_id", "application.application_id")
+            )
         )
     };
 }
@@ -127,7 +164,13 @@ macro_rules! holder_joins {
         join tenant
           on tenant.tenant_id = ",
             $key,
-            ".tenant_id"
+            ".tenant_id",
+            join_access_state!("tenant_state", "tenant.tenant_id", "0"),
+            join_access_state!(
+                "application_state",
+                "application.tenant_id",
+                application_bucket!("application.application_id")
+            )
         )
     };
 }
@@ -159,17 +202,21 @@ statements! {
         where tenant_id = $1
           and application_id = $2
           and (expires_at is null or expires_at > now())";
-    FIND_APPLICATION: "access::find_application" =
-        "select application_id, name, kind, grants, expires_at, row_mac
-        from application
-        where tenant_id = $1
+    FIND_APPLICATION: "access::find_application" = concat!(
+        "select application_id, name, kind, grants, expires_at, application.row_mac,
+               ", access_state_columns!("state", application_bucket_macs!("$1", "$2")), "
+        from application",
+        join_access_state!("state", "$1", application_bucket!("$2")), "
+        where application.tenant_id = $1
           and application_id = $2
-          and (expires_at is null or expires_at > now())";
-    FIND_TENANT: "access::find_tenant" =
-        "select tenant_id, public_id, name, kind, settings, quotas, deleted_at, row_mac
-        from tenant
-        where tenant_id = $1
-          and deleted_at is null";
+          and (expires_at is null or expires_at > now())");
+    FIND_TENANT: "access::find_tenant" = concat!(
+        "select tenant.tenant_id, public_id, name, kind, settings, quotas, deleted_at, tenant.row_mac,
+               ", access_state_columns!("state", "array[tenant.row_mac]"), "
+        from tenant",
+        join_access_state!("state", "$1", "0"), "
+        where tenant.tenant_id = $1
+          and deleted_at is null");
     LIST_KEYS: "access::list_keys" =
         "select lookup, application_id, key_id, secret_mac, expires_at, row_mac
         from application_key
@@ -233,24 +280,66 @@ pub async fn application_exists(db: &Db, tenant: TenantId, id: &str) -> Result<b
     Ok(row.is_some())
 }
 
-/// Finds an application that has not expired, with its MAC.
-pub async fn find_application(
+/// An application as stored, with its bucket. Not verified yet.
+pub(crate) struct StoredApplication {
+    pub row: ApplicationRow,
+    pub row_mac: Vec<u8>,
+    pub bucket: StoredBucket,
+}
+
+impl StoredApplication {
+    pub(crate) fn verify_current(
+        &self,
+        states: &AccessStates,
+        control: &ControlKey,
+    ) -> Result<(), Stale> {
+        let place = Bucket::of_application(self.row.id);
+        states.verify(control, self.row.tenant_number, place, &self.bucket)?;
+        match self.bucket.contains(&self.row_mac) {
+            true => Ok(()),
+            false => Err(Stale::Inconsistent),
+        }
+    }
+}
+
+/// A tenant as stored, with its bucket. Not verified yet.
+pub(crate) struct StoredTenant {
+    pub row: TenantRow,
+    pub row_mac: Vec<u8>,
+    pub bucket: StoredBucket,
+}
+
+/// Finds an application that has not expired.
+pub(crate) async fn find_application(
     db: &Db,
     tenant: TenantId,
     id: Uuid,
-) -> Result<Option<(ApplicationRow, Vec<u8>)>, Error> {
+) -> Result<Option<StoredApplication>, Error> {
     let params: Params<'_> = &[&tenant.number, &id];
     let row = db.read_optional(&FIND_APPLICATION, params).await?;
-    Ok(row.and_then(|row| to_application(tenant, &row)))
+    Ok(row.and_then(|found| {
+        let (row, row_mac) = to_application(tenant, &found)?;
+        let bucket = StoredBucket::read(&found, 6);
+        Some(StoredApplication {
+            row,
+            row_mac,
+            bucket,
+        })
+    }))
 }
 
-/// Finds a tenant that is not deleted by its number, with its MAC.
-pub(crate) async fn find_tenant(
-    db: &Db,
-    number: i32,
-) -> Result<Option<(TenantRow, Vec<u8>)>, Error> {
+/// Finds a tenant that is not deleted by its number.
+pub(crate) async fn find_tenant(db: &Db, number: i32) -> Result<Option<StoredTenant>, Error> {
     let row = db.read_optional(&FIND_TENANT, &[&number]).await?;
-    Ok(row.and_then(|row| to_tenant(&row)))
+    Ok(row.and_then(|found| {
+        let (row, row_mac) = to_tenant(&found)?;
+        let bucket = StoredBucket::read(&found, 8);
+        Some(StoredTenant {
+            row,
+            row_mac,
+            bucket,
+        })
+    }))
 }
 
 fn to_tenant(row: &Row) -> Option<(TenantRow, Vec<u8>)> {
@@ -342,8 +431,8 @@ pub(crate) async fn find_session(db: &Db, lookup: &str) -> Result<Option<Credent
             application: row.get(2),
             id: row.get(3),
             secret_mac: row.get(4),
-            nonce_mac: row.get(19),
-            grants: row.get(20),
+            nonce_mac: row.get(27),
+            grants: row.get(28),
             expires_at: row.get(5),
         })
     };
@@ -378,6 +467,8 @@ fn credential(row: &Row, key: AnyKey) -> Option<Credential> {
             deleted_at: None,
         },
         tenant_mac: row.get(17),
+        tenant_bucket: StoredBucket::read(row, 19),
+        application_bucket: StoredBucket::read(row, 23),
         expires_in: expires_in
             .map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()),
     })

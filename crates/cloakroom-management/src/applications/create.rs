@@ -2,13 +2,14 @@
 
 use std::iter;
 
-use cloakroom_core::access::{ApplicationRow, AuthenticatedRow as _, Permission};
-use cloakroom_core::audit::{self, EntityKind, Operation};
+use cloakroom_core::access::{ApplicationRow, AuthenticatedRow as _, Bucket, Permission};
+use cloakroom_core::access_change::{self, AccessChange};
+use cloakroom_core::audit::{EntityKind, Operation};
 use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids;
-use cloakroom_platform::storage::Transaction;
+use uuid::Uuid;
 
 use super::application::{
     Application, ApplicationKey, NewApplication, ValidatedApplication, expired,
@@ -32,8 +33,10 @@ pub async fn create(
     requester.require(Permission::ApplicationCreate)?;
     let new = new.validate()?;
     requester.require_grantable(&vault.config.tenants, new.kind, &new.grants)?;
-    let transaction = audit::begin(&vault.audit).await?;
-    let created = insert(vault, &transaction, requester, new).await;
+    let id = ids::new_uuid();
+    let bucket = Bucket::of_application(id);
+    let mut change = access_change::begin(vault, requester.tenant(), &[bucket]).await?;
+    let created = insert(vault, &mut change, requester, (id, new)).await;
     let entries = |created: &CreatedApplication| {
         let id = created.application.id;
         let event = created.application.event(EventKind::ApplicationCreated);
@@ -44,28 +47,29 @@ pub async fn create(
             .chain(key)
             .collect()
     };
-    commit(transaction, created, entries, template).await
+    commit(change, created, entries, template).await
 }
 
 async fn insert(
     vault: &Vault,
-    transaction: &Transaction,
+    change: &mut AccessChange<'_>,
     requester: Requester<'_>,
-    new: ValidatedApplication,
+    (id, new): (Uuid, ValidatedApplication),
 ) -> Result<CreatedApplication, Error> {
     let row = ApplicationRow {
         tenant_number: requester.tenant().number,
-        id: ids::new_uuid(),
+        id,
         name: new.name,
         kind: new.kind,
         grants: new.grants.to_text(),
         expires_at: new.expires_at,
     };
     let row_mac = row.row_mac(vault.keys.control());
-    let created_at = store::insert(transaction, &row, requester.id(), &row_mac).await?;
+    let created_at = store::insert(change, &row, requester.id(), &row_mac).await?;
     let created_at = created_at.ok_or_else(|| Error::Invalid(expired()))?;
+    change.insert(Bucket::of_application(id), &row_mac)?;
     let key = match new.create_key {
-        true => Some(key::insert(vault, transaction, requester, &row).await?),
+        true => Some(key::insert(vault, change, requester, &row).await?),
         false => None,
     };
     let application = Application {

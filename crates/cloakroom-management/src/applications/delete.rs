@@ -1,12 +1,12 @@
 //! Deletes an application with its keys.
 
-use cloakroom_core::access::Permission;
-use cloakroom_core::audit::{self, EntityKind, Operation};
+use cloakroom_core::access::{Bucket, Permission};
+use cloakroom_core::access_change::{self, AccessChange};
+use cloakroom_core::audit::{EntityKind, Operation};
 use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids::TenantId;
-use cloakroom_platform::storage::Transaction;
 use uuid::Uuid;
 
 use super::find::uuid;
@@ -18,8 +18,9 @@ use super::{Error, Requester, commit_and_invalidate, event, store};
 pub async fn delete(vault: &Vault, requester: Requester<'_>, id: &str) -> Result<(), Error> {
     requester.require(Permission::ApplicationDelete)?;
     let id = uuid(id)?;
-    let transaction = audit::begin(&vault.audit).await?;
-    let deleted = remove(&transaction, requester.tenant(), id).await;
+    let bucket = Bucket::of_application(id);
+    let mut change = access_change::begin(vault, requester.tenant(), &[bucket]).await?;
+    let deleted = remove(&mut change, requester.tenant(), id).await;
     let entries = |keys: &Vec<Uuid>| {
         let key_entry = |key: &Uuid| {
             let entry = requester.entry(Operation::Delete, EntityKind::ApplicationKey, *key);
@@ -30,21 +31,24 @@ pub async fn delete(vault: &Vault, requester: Requester<'_>, id: &str) -> Result
         let entries = keys.iter().map(key_entry);
         entries.chain([entry.with_event(event)]).collect()
     };
-    let deleted = commit_and_invalidate(
-        vault,
-        transaction,
-        deleted,
-        entries,
-        &ResponseTemplate::none(),
-    )
-    .await;
+    let deleted =
+        commit_and_invalidate(vault, change, deleted, entries, &ResponseTemplate::none()).await;
     deleted.map(drop)
 }
 
 /// Keys are deleted after the application. Creating a key locks the application, so no key can be added in between.
-async fn remove(transaction: &Transaction, tenant: TenantId, id: Uuid) -> Result<Vec<Uuid>, Error> {
-    if !store::delete(transaction, tenant, id).await? {
-        return Err(Error::NotFound("application"));
+async fn remove(
+    change: &mut AccessChange<'_>,
+    tenant: TenantId,
+    id: Uuid,
+) -> Result<Vec<Uuid>, Error> {
+    let bucket = Bucket::of_application(id);
+    let deleted = store::delete(change, tenant, id).await?;
+    change.remove(bucket, &deleted.ok_or(Error::NotFound("application"))?)?;
+    let mut keys = Vec::new();
+    for (key, row_mac) in store::delete_keys(change, tenant, id).await? {
+        change.remove(bucket, &row_mac)?;
+        keys.push(key);
     }
-    Ok(store::delete_keys(transaction, tenant, id).await?)
+    Ok(keys)
 }

@@ -1,10 +1,11 @@
 //! Creates, imports, lists and deletes keys of an application.
 
 use cloakroom_core::access::{
-    ApiKey, ApplicationRow, AuthenticatedRow as _, Grants, KeyParts, KeyRow, LegacyKey, Permission,
-    Tenant, secret_mac,
+    ApiKey, ApplicationRow, AuthenticatedRow as _, Bucket, Grants, KeyParts, KeyRow, LegacyKey,
+    Permission, Tenant, secret_mac,
 };
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::access_change::{self, AccessChange};
+use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_crypto::Sensitive;
@@ -50,10 +51,11 @@ pub async fn create_key(
 ) -> Result<CreatedKey, Error> {
     requester.require(Permission::ApplicationCreate)?;
     let id = uuid(application)?;
-    let transaction = audit::begin(&vault.audit).await?;
-    let created = insert_another(vault, &transaction, requester, id).await;
+    let bucket = Bucket::of_application(id);
+    let mut change = access_change::begin(vault, requester.tenant(), &[bucket]).await?;
+    let created = insert_another(vault, &mut change, requester, id).await;
     let entries = |created: &CreatedKey| vec![created_entry(requester, id, &created.into())];
-    commit(transaction, created, entries, template).await
+    commit(change, created, entries, template).await
 }
 
 /// The audit log entry of a new key, with its event.
@@ -84,11 +86,12 @@ pub async fn import_key(
         secret_mac: secret_mac(control, text.expose()).to_vec(),
         expires_at: None,
     };
-    let transaction = audit::begin(&vault.audit).await?;
-    let imported = insert_legacy(vault, &transaction, requester, &row).await;
+    let bucket = Bucket::of_application(row.application);
+    let mut change = access_change::begin(vault, tenant.id, &[bucket]).await?;
+    let imported = insert_legacy(vault, &mut change, requester, &row).await;
     let entries =
         |imported: &ApplicationKey| vec![created_entry(requester, row.application, imported)];
-    commit(transaction, imported, entries, &ResponseTemplate::none()).await
+    commit(change, imported, entries, &ResponseTemplate::none()).await
 }
 
 fn not_a_legacy_key() -> Error {
@@ -99,32 +102,34 @@ fn not_a_legacy_key() -> Error {
 
 async fn insert_legacy(
     vault: &Vault,
-    transaction: &Transaction,
+    change: &mut AccessChange<'_>,
     requester: Requester<'_>,
     row: &KeyRow,
 ) -> Result<ApplicationKey, Error> {
-    lock_for_another(vault, transaction, requester, row.application).await?;
+    lock_for_another(vault, change, requester, row.application).await?;
     let row_mac = row.row_mac(vault.keys.control());
-    let inserted = store::insert_key(transaction, row, requester.id(), &row_mac).await?;
+    let inserted = store::insert_key(change, row, requester.id(), &row_mac).await?;
     let in_use = || Error::Invalid(vec![FieldError::new("key", "is in the vault already")]);
+    let created_at = inserted.ok_or_else(in_use)?;
+    change.insert(Bucket::of_application(row.application), &row_mac)?;
     Ok(ApplicationKey {
         id: row.id,
         is_legacy: true,
         created_by: requester.id(),
-        created_at: inserted.ok_or_else(in_use)?,
+        created_at,
     })
 }
 
 async fn insert_another(
     vault: &Vault,
-    transaction: &Transaction,
+    change: &mut AccessChange<'_>,
     requester: Requester<'_>,
     application: Uuid,
 ) -> Result<CreatedKey, Error> {
-    let row = lock_for_another(vault, transaction, requester, application).await?;
+    let row = lock_for_another(vault, change, requester, application).await?;
     let grants = Grants::parse(&row.grants).ok_or(Error::Altered("application"))?;
     requester.require_grantable(&vault.config.tenants, row.kind, &grants)?;
-    insert(vault, transaction, requester, &row).await
+    insert(vault, change, requester, &row).await
 }
 
 /// Locks an application that has fewer keys than the maximum. It is locked before its keys are counted, so that
@@ -148,7 +153,7 @@ async fn lock_for_another(
 /// Creates a key for an application whose row is locked or new.
 pub(super) async fn insert(
     vault: &Vault,
-    transaction: &Transaction,
+    change: &mut AccessChange<'_>,
     requester: Requester<'_>,
     application: &ApplicationRow,
 ) -> Result<CreatedKey, Error> {
@@ -167,8 +172,9 @@ pub(super) async fn insert(
             expires_at: None,
         };
         let row_mac = row.row_mac(control);
-        let inserted = store::insert_key(transaction, &row, requester.id(), &row_mac).await?;
+        let inserted = store::insert_key(change, &row, requester.id(), &row_mac).await?;
         if let Some(created_at) = inserted {
+            change.insert(Bucket::of_application(application.id), &row_mac)?;
             return Ok(CreatedKey {
                 id: row.id,
                 key,
@@ -232,25 +238,19 @@ pub async fn delete_key(
     requester.require(Permission::ApplicationDelete)?;
     let application = stored(vault, requester, application).await?.id;
     let key = key.parse().unwrap_or(Uuid::nil());
-    let transaction = audit::begin(&vault.audit).await?;
-    let deleted = store::delete_key(&transaction, requester.tenant(), application, key).await;
+    let bucket = Bucket::of_application(application);
+    let mut change = access_change::begin(vault, requester.tenant(), &[bucket]).await?;
+    let deleted = store::delete_key(&change, requester.tenant(), application, key).await;
     let deleted = match deleted {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Error::NotFound("application key")),
+        Ok(Some(row_mac)) => change.remove(bucket, &row_mac).map_err(Error::from),
+        Ok(None) => Err(Error::NotFound("application key")),
         Err(error) => Err(error.into()),
     };
     let entries = |_: &()| {
         let entry = requester.entry(Operation::Delete, EntityKind::ApplicationKey, key);
         vec![entry.with_event(event::key_deleted(application, key))]
     };
-    commit_and_invalidate(
-        vault,
-        transaction,
-        deleted,
-        entries,
-        &ResponseTemplate::none(),
-    )
-    .await
+    commit_and_invalidate(vault, change, deleted, entries, &ResponseTemplate::none()).await
 }
 
 /// Deletes a key by its id alone, for an operator.

@@ -15,8 +15,9 @@ mod sweep;
 mod template;
 mod update;
 
-use cloakroom_core::access::{GrantExceeded, PermissionDenied};
-use cloakroom_core::audit::{AuditError, AuditedTransaction, Entry};
+use cloakroom_core::access::{GrantExceeded, LockError, PermissionDenied};
+use cloakroom_core::access_change::AccessChange;
+use cloakroom_core::audit::{AuditError, Entry};
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::api::FieldError;
@@ -52,7 +53,7 @@ pub enum Error {
     Unauthorized,
     #[error("an application can have at most {0} keys; delete one first")]
     TooManyKeys(i64),
-    #[error("the {0} was changed outside the vault")]
+    #[error("the {0} was changed outside the vault; run `cloakroom doctor`")]
     Altered(&'static str),
     #[error(transparent)]
     AuditError(#[from] AuditError),
@@ -60,9 +61,18 @@ pub enum Error {
     Storage(#[from] storage::Error),
 }
 
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Stale => Self::Altered("application or one like it"),
+            LockError::Storage(error) => error.into(),
+        }
+    }
+}
+
 /// Commits a write with its audit log entries and the stored response, or rolls back.
 async fn commit<T>(
-    transaction: AuditedTransaction<'_>,
+    change: AccessChange<'_>,
     written: Result<T, Error>,
     entries: impl FnOnce(&T) -> Vec<Entry>,
     template: &ResponseTemplate<'_, T>,
@@ -70,13 +80,11 @@ async fn commit<T>(
     match written {
         Ok(written) => {
             let response = template.render_pending(&written)?;
-            transaction
-                .commit_with(&entries(&written), response)
-                .await?;
+            change.commit_with(&entries(&written), response).await?;
             Ok(written)
         }
         Err(error) => {
-            transaction.roll_back().await;
+            change.roll_back().await;
             Err(error)
         }
     }
@@ -86,13 +94,13 @@ async fn commit<T>(
 /// been committed, even if the outcome is unknown.
 async fn commit_and_invalidate<T>(
     vault: &Vault,
-    transaction: AuditedTransaction<'_>,
+    change: AccessChange<'_>,
     written: Result<T, Error>,
     entries: impl FnOnce(&T) -> Vec<Entry>,
     template: &ResponseTemplate<'_, T>,
 ) -> Result<T, Error> {
     let is_written = written.is_ok();
-    let result = commit(transaction, written, entries, template).await;
+    let result = commit(change, written, entries, template).await;
     if is_written {
         vault.principals.invalidate_all();
     }

@@ -1,11 +1,13 @@
 //! Updates an application's name and grants.
 
-use cloakroom_core::access::{ApplicationRow, AuthenticatedRow as _, NewGrants, Permission};
-use cloakroom_core::audit::{self, EntityKind, Operation};
+use cloakroom_core::access::{
+    ApplicationRow, AuthenticatedRow as _, Bucket, NewGrants, Permission,
+};
+use cloakroom_core::access_change::{self, AccessChange};
+use cloakroom_core::audit::{EntityKind, Operation};
 use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
-use cloakroom_platform::storage::Transaction;
 use uuid::Uuid;
 
 use super::application::{collect_errors, name};
@@ -30,13 +32,14 @@ pub async fn update(
     requester.require(Permission::ApplicationUpdate)?;
     let change = validate(change)?;
     let id = uuid(id)?;
-    let transaction = audit::begin(&vault.audit).await?;
-    let changed = write(vault, &transaction, requester, id, change).await;
+    let bucket = Bucket::of_application(id);
+    let mut access = access_change::begin(vault, requester.tenant(), &[bucket]).await?;
+    let changed = write(vault, &mut access, requester, id, change).await;
     let entries = |changed: &Application| {
         let entry = requester.entry(Operation::Update, EntityKind::Application, id);
         vec![entry.with_event(changed.event(EventKind::ApplicationUpdated))]
     };
-    commit_and_invalidate(vault, transaction, changed, entries, template).await
+    commit_and_invalidate(vault, access, changed, entries, template).await
 }
 
 /// A change whose grants are not yet validated for the type of the application.
@@ -62,15 +65,15 @@ fn validate(change: ApplicationChange) -> Result<ValidatedChange, Error> {
 /// Locks the row and verifies its MAC first, so that a row written by SQL never gets a valid MAC.
 async fn write(
     vault: &Vault,
-    transaction: &Transaction,
+    access: &mut AccessChange<'_>,
     requester: Requester<'_>,
     id: Uuid,
     change: ValidatedChange,
 ) -> Result<Application, Error> {
     let tenant = requester.tenant();
-    let stored = store::lock(transaction, tenant, id).await?;
+    let stored = store::lock(access, tenant, id).await?;
     let stored = stored.ok_or(Error::NotFound("application"))?;
-    let keys = store::list_keys_of_locked(transaction, tenant, id).await?;
+    let keys = store::list_keys_of_locked(access, tenant, id).await?;
     let mut application = open(vault, tenant, &stored, &keys)?;
     // Both the current and the new grants are checked: changing a more privileged application is an escalation too.
     let (config, kind) = (&vault.config.tenants, application.kind);
@@ -88,7 +91,8 @@ async fn write(
         expires_at: application.expires_at,
     };
     let row_mac = row.row_mac(vault.keys.control());
-    application.modified_at = store::update(transaction, &row, requester.id(), &row_mac).await?;
+    application.modified_at = store::update(access, &row, requester.id(), &row_mac).await?;
+    access.replace(Bucket::of_application(id), &stored.row_mac, &row_mac)?;
     application.modified_by = requester.id();
     Ok(application)
 }

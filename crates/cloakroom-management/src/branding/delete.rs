@@ -1,9 +1,9 @@
 //! Deletes the branding of a tenant.
 
-use cloakroom_core::access::Permission;
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::access::{Bucket, Permission};
+use cloakroom_core::access_change::{self, AccessChange};
+use cloakroom_core::audit::{AuditedStatement, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
-use cloakroom_core::idempotency::PendingResponse;
 use cloakroom_core::vault::Vault;
 
 use super::{Error, store};
@@ -13,10 +13,18 @@ pub async fn delete(vault: &Vault, caller: &Caller) -> Result<(), Error> {
     caller.require_plain(Permission::TenantUpdate)?;
     let id = caller.tenant.uuid;
     let entry = Entry::new(caller, Operation::Update, EntityKind::Tenant, id);
-    let response = PendingResponse::default();
-    let change = audit::begin_statement(&vault.audit, &[entry], response).await?;
-    match store::delete(change, caller.tenant).await? {
-        true => Ok(()),
-        false => Err(Error::NotFound),
+    let mut change = access_change::begin(vault, caller.tenant, &[Bucket::RESOURCES]).await?;
+    match remove(&mut change, caller).await {
+        Ok(()) => Ok(change.commit(&[entry]).await?),
+        Err(error) => {
+            change.roll_back().await;
+            Err(error)
+        }
     }
+}
+
+async fn remove(change: &mut AccessChange<'_>, caller: &Caller) -> Result<(), Error> {
+    let statement = AuditedStatement::within(change.transaction());
+    let row_mac = store::delete(statement, caller.tenant).await?;
+    Ok(change.remove(Bucket::RESOURCES, &row_mac.ok_or(Error::NotFound)?)?)
 }

@@ -1,6 +1,6 @@
 //! Reads the branding of a tenant.
 
-use cloakroom_core::access::{AuthenticatedRow as _, Permission};
+use cloakroom_core::access::{self, AuthenticatedRow as _, Bucket, Permission, Stale};
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::vault::Vault;
@@ -13,8 +13,11 @@ use super::{Branding, Error};
 /// Finds the branding of the caller's tenant.
 pub async fn find(vault: &Vault, caller: &Caller) -> Result<Branding, Error> {
     caller.require_plain(Permission::TenantRead)?;
-    let stored = store::find(&vault.db, caller.tenant).await?;
-    let branding = verify(vault, stored.ok_or(Error::NotFound)?)?;
+    let found = access::read_current(
+        || store::find(&vault.db, caller.tenant),
+        |stored| stored.verify_current(vault),
+    );
+    let branding = verify(vault, found.await?.ok_or(Error::NotFound)?)?;
     let id = caller.tenant.uuid;
     let entry = Entry::new(caller, Operation::Read, EntityKind::Tenant, id);
     vault.audit.enqueue(vec![entry]).await?;
@@ -23,7 +26,11 @@ pub async fn find(vault: &Vault, caller: &Caller) -> Result<Branding, Error> {
 
 /// Finds the branding for a page of a tenant. A row that was changed by SQL is not shown to cardholders.
 pub async fn find_for_page(vault: &Vault, tenant: TenantId) -> Result<Option<Branding>, Error> {
-    ignore_altered(vault, store::find(&vault.db, tenant).await?)
+    let found = access::read_current(
+        || store::find(&vault.db, tenant),
+        |stored| stored.verify_current(vault),
+    );
+    ignore_altered(vault, found.await?)
 }
 
 /// Finds a branding by its id alone, which is all that the URLs of logo and colors contain.
@@ -31,12 +38,24 @@ pub async fn find_by_id(vault: &Vault, id: &str) -> Result<Option<Branding>, Err
     let Ok(id) = id.parse::<Uuid>() else {
         return Ok(None);
     };
-    ignore_altered(vault, store::find_by_id(&vault.db, id).await?)
+    let found = access::read_current(
+        || store::find_by_id(&vault.db, id),
+        |stored| stored.verify_current(vault),
+    );
+    ignore_altered(vault, found.await?)
+}
+
+impl StoredBranding {
+    fn verify_current(&self, vault: &Vault) -> Result<(), Stale> {
+        let (states, control) = (&vault.access_states, vault.keys.control());
+        let tenant = self.row.tenant_number;
+        states.verify(control, tenant, Bucket::RESOURCES, &self.bucket)
+    }
 }
 
 fn ignore_altered(
     vault: &Vault,
-    stored: Option<StoredBranding>,
+    stored: Option<(StoredBranding, Result<(), Stale>)>,
 ) -> Result<Option<Branding>, Error> {
     let Some(stored) = stored else {
         return Ok(None);
@@ -55,13 +74,17 @@ fn ignore_altered(
     }
 }
 
-fn verify(vault: &Vault, stored: StoredBranding) -> Result<Branding, Error> {
+fn verify(
+    vault: &Vault,
+    (stored, current): (StoredBranding, Result<(), Stale>),
+) -> Result<Branding, Error> {
     let StoredBranding {
         row,
         row_mac,
         created_at,
+        ..
     } = stored;
-    match row.is_genuine(vault.keys.control(), &row_mac) {
+    match row.is_genuine(vault.keys.control(), &row_mac) && current.is_ok() {
         true => row.read(created_at),
         false => Err(Error::Altered),
     }

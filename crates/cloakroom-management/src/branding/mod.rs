@@ -9,7 +9,7 @@ mod row;
 mod set;
 mod store;
 
-use cloakroom_core::access::PermissionDenied;
+use cloakroom_core::access::{LockError, PermissionDenied};
 use cloakroom_core::audit::AuditError;
 use cloakroom_platform::api::FieldError;
 use cloakroom_platform::storage;
@@ -52,4 +52,13 @@ pub enum Error {
     AuditError(#[from] AuditError),
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Stale => Self::Altered,
+            LockError::Storage(error) => error.into(),
+        }
+    }
 }

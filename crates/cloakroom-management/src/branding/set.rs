@@ -2,8 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cloakroom_core::access::{AuthenticatedRow as _, Permission};
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::access::{AuthenticatedRow as _, Bucket, Permission};
+use cloakroom_core::access_change::{self, AccessChange};
+use cloakroom_core::audit::{AuditedStatement, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
@@ -55,14 +56,34 @@ pub async fn set(
     if !errors.is_empty() {
         return Err(Error::Invalid(errors));
     }
-    let row = BrandingRow::new(caller.tenant.number, &branding);
-    let row_mac = row.row_mac(vault.keys.control());
     let id = caller.tenant.uuid;
     let entry = Entry::new(caller, Operation::Update, EntityKind::Tenant, id);
     let response = template.render_pending(&branding)?;
-    let change = audit::begin_statement(&vault.audit, &[entry], response).await?;
-    store::set(change, &row, branding.created_at, &row_mac).await?;
+    let mut change = access_change::begin(vault, caller.tenant, &[Bucket::RESOURCES]).await?;
+    match write(vault, &mut change, caller, &branding).await {
+        Ok(()) => change.commit_with(&[entry], response).await?,
+        Err(error) => {
+            change.roll_back().await;
+            return Err(error);
+        }
+    }
     Ok(branding)
+}
+
+async fn write(
+    vault: &Vault,
+    change: &mut AccessChange<'_>,
+    caller: &Caller,
+    branding: &Branding,
+) -> Result<(), Error> {
+    let row = BrandingRow::new(caller.tenant.number, branding);
+    let row_mac = row.row_mac(vault.keys.control());
+    if let Some(former_mac) = store::find_mac(change, caller.tenant).await? {
+        change.remove(Bucket::RESOURCES, &former_mac)?;
+    }
+    let statement = AuditedStatement::within(change.transaction());
+    store::set(statement, &row, branding.created_at, &row_mac).await?;
+    Ok(change.insert(Bucket::RESOURCES, &row_mac)?)
 }
 
 fn name(name: Option<&str>, errors: &mut Vec<FieldError>) -> Option<String> {

@@ -1,8 +1,10 @@
 //! SQL statements for branding.
 
+use cloakroom_core::access::StoredBucket;
 use cloakroom_core::audit::{AuditedStatement, audited};
+use cloakroom_core::{access_state_columns, join_access_state, resource_bucket_macs};
 use cloakroom_platform::ids::TenantId;
-use cloakroom_platform::storage::{Db, Error, Params, statements};
+use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -13,6 +15,7 @@ use super::row::BrandingRow;
 pub(super) struct StoredBranding {
     pub row: BrandingRow,
     pub row_mac: Vec<u8>,
+    pub bucket: StoredBucket,
     pub created_at: Timestamp,
 }
 
@@ -21,6 +24,28 @@ macro_rules! columns {
     () => {
         "tenant_id, branding_id, name, accent, accent_text, dark_accent, dark_accent_text, logo, logo_type,
                created_by, created_at, row_mac"
+    };
+}
+
+/// A branding with the bucket of its tenant's resources.
+macro_rules! found {
+    ($condition:literal) => {
+        concat!(
+            "select found.*,
+               ",
+            access_state_columns!("state", resource_bucket_macs!("found.tenant_id")),
+            "
+        from (
+            select ",
+            columns!(),
+            "
+            from branding
+            where ",
+            $condition,
+            "
+        ) found",
+            join_access_state!("state", "found.tenant_id", "1")
+        )
     };
 }
 
@@ -46,22 +71,20 @@ statements! {
         ), ", audited!("fresh", entries = "$13", responses = "$14", events = "$15"), "
         select true
         from fresh");
-    FIND: "branding::find" = concat!(
-        "select ", columns!(), "
-        from branding
-        where tenant_id = $1");
+    FIND: "branding::find" = found!("tenant_id = $1");
     // Not limited to a tenant: browsers load logo and colors by the id alone.
-    FIND_BY_ID: "branding::find_by_id" = concat!(
-        "select ", columns!(), "
+    FIND_BY_ID: "branding::find_by_id" = found!("branding_id = $1");
+    FIND_MAC: "branding::find_mac" =
+        "select row_mac
         from branding
-        where branding_id = $1");
+        where tenant_id = $1";
     DELETE: "branding::delete" = concat!(
         "with gone as (
             delete from branding
             where tenant_id = $1
-            returning true
+            returning row_mac
         ), ", audited!("gone", entries = "$2", responses = "$3", events = "$4"), "
-        select true
+        select row_mac
         from gone");
 }
 
@@ -99,10 +122,22 @@ pub(super) async fn find_by_id(db: &Db, id: Uuid) -> Result<Option<StoredBrandin
     Ok(row.as_ref().map(StoredBranding::read))
 }
 
-/// Deletes the branding of a tenant; false if it has none.
-pub(super) async fn delete(change: AuditedStatement<'_>, tenant: TenantId) -> Result<bool, Error> {
+/// Returns the MAC of a tenant's branding.
+pub(super) async fn find_mac(
+    transaction: &Transaction,
+    tenant: TenantId,
+) -> Result<Option<Vec<u8>>, Error> {
+    let rows = transaction.run(&FIND_MAC, &[&tenant.number]).await?;
+    Ok(rows.first().map(|row| row.get(0)))
+}
+
+/// Deletes the branding of a tenant and returns its MAC; `None` if it has none.
+pub(super) async fn delete(
+    change: AuditedStatement<'_>,
+    tenant: TenantId,
+) -> Result<Option<Vec<u8>>, Error> {
     let deleted = change.run(&DELETE, &[&tenant.number]).await?;
-    Ok(!deleted.is_empty())
+    Ok(deleted.first().map(|row| row.get(0)))
 }
 
 impl StoredBranding {
@@ -120,6 +155,7 @@ impl StoredBranding {
             },
             created_at: row.get(10),
             row_mac: row.get(11),
+            bucket: StoredBucket::read(row, 12),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Cancels and lists pending deletions of tenants.
 
-use cloakroom_core::access::{AuthenticatedRow as _, Permission};
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::access::{AuthenticatedRow as _, Bucket, Permission};
+use cloakroom_core::access_change;
+use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids::TenantId;
@@ -32,19 +33,18 @@ pub async fn cancel_deletion_as_operator(vault: &Vault, tenant: TenantId) -> Res
 
 /// Locks the tenant, like every operation on its deletion.
 async fn cancel(vault: &Vault, tenant: TenantId, entry: Entry) -> Result<(), Error> {
-    let transaction = audit::begin(&vault.audit).await?;
+    let mut change = access_change::begin(vault, tenant, &[Bucket::RESOURCES]).await?;
     let canceled = async {
-        let locked = store::lock(&transaction, tenant).await?;
+        let locked = store::lock(&change, tenant).await?;
         locked.ok_or(Error::NotFound)?;
-        match store::remove_deletion(&transaction, tenant).await? {
-            true => Ok(()),
-            false => Err(Error::NoDeletion),
-        }
+        let row_mac = store::remove_deletion(&change, tenant).await?;
+        change.remove(Bucket::RESOURCES, &row_mac.ok_or(Error::NoDeletion)?)?;
+        Ok(())
     };
     match canceled.await {
-        Ok(()) => Ok(transaction.commit(&[entry]).await?),
+        Ok(()) => Ok(change.commit(&[entry]).await?),
         Err(error) => {
-            transaction.roll_back().await;
+            change.roll_back().await;
             Err(error)
         }
     }

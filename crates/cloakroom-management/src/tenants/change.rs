@@ -4,9 +4,11 @@
 //! node within five seconds.
 
 use cloakroom_core::access::{
-    self, AuthenticatedRow as _, Permission, QuotaSource, TenantQuotas, TenantRow, TenantSettings,
+    self, AuthenticatedRow as _, Bucket, Permission, QuotaSource, TenantQuotas, TenantRow,
+    TenantSettings,
 };
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::access_change;
+use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::idempotency::ResponseTemplate;
@@ -64,8 +66,9 @@ async fn change(
         return Err(Error::Invalid(errors));
     }
     let control = vault.keys.control();
-    let transaction = audit::begin(&vault.audit).await?;
-    let locked = store::lock(&transaction, tenant).await?;
+    let mut access = access_change::begin(vault, tenant, &[Bucket::TENANT]).await?;
+    let locked = store::lock(&access, tenant).await?;
+    let former_mac = locked.as_ref().map(|(stored, _)| stored.row_mac.clone());
     let found = locked.ok_or(Error::NotFound);
     let found = found.and_then(|(stored, _)| verified(control, stored).ok_or(Error::Altered));
     let by = caller.map_or(QuotaSource::Operator, |_| QuotaSource::Tenant);
@@ -73,13 +76,15 @@ async fn change(
     let mut changed = match changed {
         Ok(tenant) => tenant,
         Err(error) => {
-            transaction.roll_back().await;
+            access.roll_back().await;
             return Err(error);
         }
     };
     let row = to_row(&changed);
     let by = caller.map(|caller| caller.application);
-    changed.modified_at = store::update(&transaction, &row, &row.row_mac(control), by).await?;
+    let row_mac = row.row_mac(control);
+    changed.modified_at = store::update(&access, &row, &row_mac, by).await?;
+    access.replace(Bucket::TENANT, &former_mac.unwrap_or_default(), &row_mac)?;
     changed.modified_by = by;
     let (operation, entity, id) = (Operation::Update, EntityKind::Tenant, tenant.uuid);
     let entry = match caller {
@@ -88,7 +93,7 @@ async fn change(
     };
     let entry = entry.with_event(updated_event(&changed));
     let response = template.render_pending(&changed)?;
-    transaction.commit_with(&[entry], response).await?;
+    access.commit_with(&[entry], response).await?;
     vault.principals.invalidate_all();
     Ok(changed)
 }

@@ -1,10 +1,11 @@
 //! Creates tenants, for commands of the operator: the API cannot create one.
 
 use cloakroom_core::access::{
-    AuthenticatedRow as _, NO_QUOTAS, TenantKind, TenantQuotas, TenantRow, TenantSettings,
+    AuthenticatedRow as _, Bucket, NO_QUOTAS, TenantKind, TenantQuotas, TenantRow, TenantSettings,
     check_name,
 };
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::access_change;
+use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::keys;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::config::Environment;
@@ -44,17 +45,18 @@ pub async fn create(vault: &Vault, new: NewTenant) -> Result<Tenant, Error> {
             deleted_at: None,
         };
         let row_mac = row.row_mac(vault.keys.control());
-        let transaction = audit::begin(&vault.audit).await?;
-        let Some(created_at) = store::insert(&transaction, &row, &row_mac).await? else {
+        let mut change = access_change::begin(vault, row.id, &[Bucket::TENANT]).await?;
+        let Some(created_at) = store::insert(&change, &row, &row_mac).await? else {
             // Another tenant has the number now.
-            transaction.roll_back().await;
+            change.roll_back().await;
             continue;
         };
+        change.insert(Bucket::TENANT, &row_mac)?;
         let (root, environment) = (vault.keys.root(), vault.keys.environment());
-        keys::create_tenant_keys(&transaction, root, environment, row.id).await?;
+        keys::create_tenant_keys(&change, root, environment, row.id).await?;
         let id = row.id.uuid;
         let entry = Entry::by_system(number, Operation::Create, EntityKind::Tenant, id);
-        transaction.commit(&[entry]).await?;
+        change.commit(&[entry]).await?;
         return Ok(Tenant {
             id: row.id,
             name: row.name,

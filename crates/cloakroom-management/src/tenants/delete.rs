@@ -7,8 +7,9 @@
 //! From then on its API keys are rejected and its data cannot be decrypted. Its rows are deleted in batches
 //! (`sweep.rs`).
 
-use cloakroom_core::access::{AuthenticatedRow as _, Permission, TenantRow};
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::access::{AuthenticatedRow as _, Bucket, Permission, TenantRow};
+use cloakroom_core::access_change::{self, AccessChange};
+use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::keys;
 use cloakroom_core::vault::Vault;
@@ -18,6 +19,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::deletion::Deletion;
+use super::store::StoredTenant;
 use super::{Error, store};
 
 /// Deletions that one run of the job executes.
@@ -32,15 +34,15 @@ pub async fn delete(vault: &Vault, caller: &Caller) -> Result<(), Error> {
         let removal = Removal::at_once(Some(caller.application), entry(Operation::Delete));
         return remove(vault, tenant, removal).await;
     }
-    let transaction = audit::begin(&vault.audit).await?;
-    match advance(vault, &transaction, caller).await {
-        Ok(Some(operation)) => Ok(transaction.commit(&[entry(operation)]).await?),
+    let mut change = access_change::begin(vault, tenant, &[Bucket::RESOURCES]).await?;
+    match advance(vault, &mut change, caller).await {
+        Ok(Some(operation)) => Ok(change.commit(&[entry(operation)]).await?),
         Ok(None) => {
-            transaction.roll_back().await;
+            change.roll_back().await;
             Ok(())
         }
         Err(error) => {
-            transaction.roll_back().await;
+            change.roll_back().await;
             Err(error)
         }
     }
@@ -49,12 +51,13 @@ pub async fn delete(vault: &Vault, caller: &Caller) -> Result<(), Error> {
 /// Writes the next state of the deletion; `None` if the request does not change it.
 async fn advance(
     vault: &Vault,
-    transaction: &Transaction,
+    change: &mut AccessChange<'_>,
     caller: &Caller,
 ) -> Result<Option<Operation>, Error> {
     let (control, tenant) = (vault.keys.control(), caller.tenant);
-    let (_, now) = lock_verified(vault, transaction, tenant).await?;
-    let pending = store::lock_deletion(transaction, tenant).await?;
+    let (_, now) = lock_verified(vault, change, tenant).await?;
+    let pending = store::lock_deletion(change, tenant).await?;
+    let former_mac = pending.as_ref().map(|(_, row_mac)| row_mac.clone());
     let next = match pending {
         // A row written by SQL is not a valid request.
         Some((deletion, row_mac)) if deletion.is_genuine(control, &row_mac) => {
@@ -66,7 +69,12 @@ async fn advance(
     let Some((deletion, operation)) = next else {
         return Ok(None);
     };
-    store::write_deletion(transaction, &deletion, &deletion.row_mac(control)).await?;
+    let row_mac = deletion.row_mac(control);
+    store::write_deletion(change, &deletion, &row_mac).await?;
+    if let Some(former_mac) = former_mac {
+        change.remove(Bucket::RESOURCES, &former_mac)?;
+    }
+    change.insert(Bucket::RESOURCES, &row_mac)?;
     Ok(Some(operation))
 }
 
@@ -130,11 +138,16 @@ impl Removal {
 }
 
 async fn remove(vault: &Vault, tenant: TenantId, removal: Removal) -> Result<(), Error> {
-    let transaction = audit::begin(&vault.audit).await?;
-    match mark_deleted(vault, &transaction, tenant, &removal).await {
-        Ok(()) => transaction.commit(&[removal.entry]).await?,
+    // An operator can delete a tenant whose webhooks or branding are not current.
+    let buckets: &[Bucket] = match removal.requires_due {
+        true => &[Bucket::TENANT, Bucket::RESOURCES],
+        false => &[Bucket::TENANT],
+    };
+    let mut change = access_change::begin(vault, tenant, buckets).await?;
+    match mark_deleted(vault, &mut change, tenant, &removal).await {
+        Ok(()) => change.commit(&[removal.entry]).await?,
         Err(error) => {
-            transaction.roll_back().await;
+            change.roll_back().await;
             return Err(error);
         }
     }
@@ -145,14 +158,14 @@ async fn remove(vault: &Vault, tenant: TenantId, removal: Removal) -> Result<(),
 
 async fn mark_deleted(
     vault: &Vault,
-    transaction: &Transaction,
+    change: &mut AccessChange<'_>,
     tenant: TenantId,
     removal: &Removal,
 ) -> Result<(), Error> {
     let control = vault.keys.control();
-    let (row, now) = lock_verified(vault, transaction, tenant).await?;
+    let (stored, now) = lock_verified(vault, change, tenant).await?;
     if removal.requires_due {
-        let deletion = store::lock_deletion(transaction, tenant).await?;
+        let deletion = store::lock_deletion(change, tenant).await?;
         let (deletion, row_mac) = deletion.ok_or(Error::NotFound)?;
         if !deletion.is_genuine(control, &row_mac) {
             return Err(Error::Altered);
@@ -163,11 +176,12 @@ async fn mark_deleted(
     }
     let deleted = TenantRow {
         deleted_at: Some(now),
-        ..row
+        ..stored.row
     };
     let row_mac = deleted.row_mac(control);
-    store::mark_deleted(transaction, &deleted, &row_mac, removal.by).await?;
-    keys::destroy_tenant_keys(transaction, tenant).await?;
+    store::mark_deleted(change, &deleted, &row_mac, removal.by).await?;
+    change.replace(Bucket::TENANT, &stored.row_mac, &row_mac)?;
+    keys::destroy_tenant_keys(change, tenant).await?;
     Ok(())
 }
 
@@ -176,11 +190,11 @@ async fn lock_verified(
     vault: &Vault,
     transaction: &Transaction,
     tenant: TenantId,
-) -> Result<(TenantRow, Timestamp), Error> {
+) -> Result<(StoredTenant, Timestamp), Error> {
     let locked = store::lock(transaction, tenant).await?;
     let (stored, now) = locked.ok_or(Error::NotFound)?;
     match stored.row.is_genuine(vault.keys.control(), &stored.row_mac) {
-        true => Ok((stored.row, now)),
+        true => Ok((stored, now)),
         false => Err(Error::Altered),
     }
 }

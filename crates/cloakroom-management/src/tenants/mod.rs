@@ -12,8 +12,8 @@ mod security_contact;
 mod store;
 mod sweep;
 
-use cloakroom_core::access::PermissionDenied;
 pub use cloakroom_core::access::Tenant;
+use cloakroom_core::access::{LockError, PermissionDenied};
 use cloakroom_core::audit::AuditError;
 use cloakroom_core::keys;
 use cloakroom_platform::api::FieldError;
@@ -41,7 +41,7 @@ pub enum Error {
     Invalid(Vec<FieldError>),
     #[error("no such tenant")]
     NotFound,
-    #[error("the tenant was changed outside the vault")]
+    #[error("the tenant was changed outside the vault; run `cloakroom doctor`")]
     Altered,
     #[error(
         "the deletion was requested by this application: a key of another application with tenant:delete must \
@@ -62,6 +62,15 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Stale => Self::Altered,
+            LockError::Storage(error) => error.into(),
+        }
+    }
 }
 
 /// All validation errors in one line, for the CLI.

@@ -126,6 +126,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "signed_log",
         sql: include_str!("../../../../migrations/0023_signed_log.sql"),
     },
+    Migration {
+        number: 24,
+        name: "access_state",
+        sql: include_str!("../../../../migrations/0024_access_state.sql"),
+    },
 ];
 
 /// The table of applied migrations. They are identified by number alone: an applied migration is never edited.

@@ -1,6 +1,7 @@
 //! The application of a proxy, whose permissions its transforms have.
 
-use cloakroom_core::access::{self, ApplicationKind, AuthenticatedRow as _, Grants};
+use cloakroom_core::access::{self, ApplicationKind, Grants};
+use cloakroom_core::authentication;
 use cloakroom_core::caller::Caller;
 use cloakroom_platform::api::FieldError;
 use uuid::Uuid;
@@ -15,18 +16,18 @@ pub(super) async fn require_usable(
     caller: &Caller,
     application: Uuid,
 ) -> Result<(), Error> {
-    let found = access::find_application(&server.db, caller.tenant, application).await?;
-    let Some((row, row_mac)) = found.filter(|(row, _)| row.kind != ApplicationKind::Management)
-    else {
+    let found = authentication::find_application(server, caller.tenant, application).await;
+    let found = found.map_err(|error| match error {
+        access::Error::Storage(error) => Error::Storage(error),
+        _ => Error::Altered("application"),
+    })?;
+    let Some(row) = found.filter(|row| row.kind != ApplicationKind::Management) else {
         let rule = "must be the id of a private or public application of the tenant";
         return Err(Error::Invalid(vec![FieldError::new(
             "application.id",
             rule,
         )]));
     };
-    if !row.is_genuine(server.keys.control(), &row_mac) {
-        return Err(Error::Altered("application"));
-    }
     let grants = Grants::parse(&row.grants).ok_or(Error::Altered("application"))?;
     Ok(caller.require_grantable(&server.config.tenants, row.kind, &grants)?)
 }

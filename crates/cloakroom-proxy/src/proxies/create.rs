@@ -1,7 +1,8 @@
 //! Creates proxies.
 
-use cloakroom_core::access::{AuthenticatedRow as _, Permission};
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::access::{AuthenticatedRow as _, Bucket, Permission};
+use cloakroom_core::access_change;
+use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
@@ -42,6 +43,7 @@ pub async fn create(
             disable_detokenization: new.disable_detokenization,
         },
         row_version: 1,
+        row_mac: Vec::new(),
         created_by: caller.application,
         created_at: Timestamp::UNIX_EPOCH,
         modified_by: None,
@@ -49,15 +51,17 @@ pub async fn create(
     };
     let row = row::seal(server, caller.tenant, &proxy).await?;
     let row_mac = row.row_mac(server.keys.control());
-    let transaction = audit::begin(&server.audit).await?;
+    let bucket = Bucket::of_proxy(row.id);
+    let mut transaction = access_change::begin(server, caller.tenant, &[bucket]).await?;
     let by = caller.application;
     let created_at = store::insert(&transaction, &row, &row_mac, by, PROXIES_MAX).await;
     let created = created_at
         .map_err(Error::from)
         .and_then(|created_at| created_at.ok_or(Error::TooMany(PROXIES_MAX)))
-        .map(|created_at| {
+        .and_then(|created_at| {
+            transaction.insert(bucket, &row_mac)?;
             proxy.created_at = created_at;
-            proxy
+            Ok(proxy)
         });
     let entry = |proxy: &Proxy| {
         let entry = Entry::new(caller, Operation::Create, EntityKind::Proxy, proxy.id);

@@ -1,7 +1,8 @@
 //! Deletes proxies.
 
-use cloakroom_core::access::Permission;
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::access::{Bucket, Permission};
+use cloakroom_core::access_change;
+use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::idempotency::ResponseTemplate;
@@ -16,10 +17,11 @@ use crate::server::ProxyServer;
 pub async fn delete(server: &ProxyServer, caller: &Caller, id: &str) -> Result<(), Error> {
     caller.require_plain(Permission::ProxyDelete)?;
     let id = uuid(id)?;
-    let transaction = audit::begin(&server.audit).await?;
+    let bucket = Bucket::of_proxy(id);
+    let mut transaction = access_change::begin(server, caller.tenant, &[bucket]).await?;
     let deleted = match store::delete(&transaction, caller.tenant, id).await {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Error::NotFound),
+        Ok(Some(row_mac)) => transaction.remove(bucket, &row_mac).map_err(Error::from),
+        Ok(None) => Err(Error::NotFound),
         Err(error) => Err(error.into()),
     };
     let entry = |(): &()| {

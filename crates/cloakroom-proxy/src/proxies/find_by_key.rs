@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use cloakroom_core::access::Principal;
+use cloakroom_core::access::{self, Bucket, Principal};
 use cloakroom_core::authentication::keyless_principal;
 use cloakroom_crypto::Sensitive;
 
@@ -54,13 +54,25 @@ async fn look_up(
     server: &ProxyServer,
     digests: &[Vec<u8>],
 ) -> Result<Option<ProxyDefinition>, Error> {
-    let Some(stored) = store::find_by_key(&server.db, digests).await? else {
+    let (states, control) = (&server.access_states, server.keys.control());
+    let found = access::read_current(
+        || store::find_by_key(&server.db, digests),
+        |(stored, bucket)| {
+            let place = Bucket::of_proxy(stored.row.id);
+            states.verify(control, stored.row.tenant_number, place, bucket)
+        },
+    );
+    let Some(((stored, _), current)) = found.await? else {
         return Ok(None);
     };
     let (tenant, id) = (stored.row.tenant_number, stored.row.id);
     let Some(anonymous) = keyless_principal(server, tenant, None, id).await? else {
         return Ok(None);
     };
+    if current.is_err() {
+        access::report_stale(anonymous.tenant);
+        return Err(Error::Altered("proxy"));
+    }
     let proxy = row::open(server, anonymous.tenant, stored).await?;
     let application = match proxy.application {
         Some(application) => keyless_principal(server, tenant, Some(application), id).await?,

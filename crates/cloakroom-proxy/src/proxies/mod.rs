@@ -19,8 +19,9 @@ mod row;
 mod store;
 mod update;
 
-use cloakroom_core::access::{GrantExceeded, PermissionDenied};
-use cloakroom_core::audit::{AuditError, AuditedTransaction, Entry};
+use cloakroom_core::access::{GrantExceeded, LockError, PermissionDenied};
+use cloakroom_core::access_change::AccessChange;
+use cloakroom_core::audit::{AuditError, Entry};
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::keys;
 use cloakroom_platform::api::FieldError;
@@ -67,11 +68,20 @@ pub enum Error {
     Storage(#[from] storage::Error),
 }
 
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Stale => Self::Altered("proxy"),
+            LockError::Storage(error) => error.into(),
+        }
+    }
+}
+
 /// A change of a proxy of `tenant` that is not committed yet.
 struct Change<'a> {
     server: &'a ProxyServer,
     tenant: TenantId,
-    transaction: AuditedTransaction<'a>,
+    transaction: AccessChange<'a>,
 }
 
 impl Change<'_> {

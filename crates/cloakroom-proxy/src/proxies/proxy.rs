@@ -32,6 +32,8 @@ pub struct Proxy {
     pub application: Option<Uuid>,
     pub(super) sealed: SealedPart,
     pub(super) row_version: i32,
+    /// The MAC of the row that this was read from.
+    pub(super) row_mac: Vec<u8>,
     pub created_by: Uuid,
     pub created_at: Timestamp,
     pub modified_by: Option<Uuid>,

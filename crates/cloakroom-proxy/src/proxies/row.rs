@@ -117,6 +117,7 @@ pub(super) async fn open(
         destination_url: row.destination_url,
         application: row.application,
         sealed,
+        row_mac: stored.row_mac,
         row_version: row.row_version,
         created_by: stored.created_by,
         created_at: stored.created_at,

@@ -1,5 +1,7 @@
 //! SQL statements for proxies.
 
+use cloakroom_core::access::StoredBucket;
+use cloakroom_core::{access_state_columns, join_access_state, proxy_bucket, proxy_bucket_macs};
 use cloakroom_platform::api::NumberedPage;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
@@ -59,9 +61,14 @@ statements! {
     );
     // Not limited to a tenant: the key determines the tenant.
     FIND_BY_KEY: "proxies::find_by_key" = concat!(
-        "select ", columns!(), "
-        from proxy
-        where key_digest = any($1::bytea[])"
+        "select found.*,
+               ", access_state_columns!("state", proxy_bucket_macs!("found.tenant_id", "found.proxy_id")), "
+        from (
+            select ", columns!(), "
+            from proxy
+            where key_digest = any($1::bytea[])
+        ) found",
+        join_access_state!("state", "found.tenant_id", proxy_bucket!("found.proxy_id"))
     );
     COUNT: "proxies::count" = concat!("select count(*)", listed!());
     LIST: "proxies::list" = concat!(
@@ -89,7 +96,7 @@ statements! {
         "delete from proxy
         where tenant_id = $1
           and proxy_id = $2
-        returning true";
+        returning row_mac";
 }
 
 /// Inserts a proxy; `None` if the tenant already has `limit` proxies.
@@ -126,13 +133,14 @@ pub(super) async fn find(
     Ok(row.as_ref().map(StoredProxy::read))
 }
 
-/// Finds a proxy by the possible digests of its key.
+/// Finds a proxy by the possible digests of its key, with its bucket.
 pub(super) async fn find_by_key(
     db: &Db,
     digests: &[Vec<u8>],
-) -> Result<Option<StoredProxy>, Error> {
+) -> Result<Option<(StoredProxy, StoredBucket)>, Error> {
     let row = db.read_optional(&FIND_BY_KEY, &[&digests]).await?;
-    Ok(row.as_ref().map(StoredProxy::read))
+    let found = |row: &Row| (StoredProxy::read(row), StoredBucket::read(row, 13));
+    Ok(row.as_ref().map(found))
 }
 
 /// Returns a page of proxies, newest first, and the total count.
@@ -177,14 +185,14 @@ pub(super) async fn update(
     Ok(rows.first().map(|row| row.get(0)))
 }
 
-/// Deletes a proxy; false if it does not exist.
+/// Deletes a proxy and returns its MAC; `None` if it does not exist.
 pub(super) async fn delete(
     transaction: &Transaction,
     tenant: TenantId,
     id: Uuid,
-) -> Result<bool, Error> {
+) -> Result<Option<Vec<u8>>, Error> {
     let rows = transaction.run(&DELETE, &[&tenant.number, &id]).await?;
-    Ok(!rows.is_empty())
+    Ok(rows.first().map(|row| row.get(0)))
 }
 
 impl StoredProxy {

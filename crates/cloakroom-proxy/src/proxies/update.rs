@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cloakroom_core::access::{AuthenticatedRow as _, Permission};
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation, Outcome};
+use cloakroom_core::access::{AuthenticatedRow as _, Bucket, Permission};
+use cloakroom_core::access_change;
+use cloakroom_core::audit::{EntityKind, Entry, Operation, Outcome};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
@@ -131,15 +132,19 @@ pub(super) async fn write(
     proxy.row_version += 1;
     let row = row::seal(server, caller.tenant, &proxy).await?;
     let row_mac = row.row_mac(server.keys.control());
-    let transaction = audit::begin(&server.audit).await?;
+    let bucket = Bucket::of_proxy(row.id);
+    let mut transaction = access_change::begin(server, caller.tenant, &[bucket]).await?;
+    let former_mac = proxy.row_mac.clone();
     let modified_at = store::update(&transaction, &row, &row_mac, caller.application).await;
     let written = modified_at
         .map_err(Error::from)
         .and_then(|modified_at| modified_at.ok_or(Error::Contended))
-        .map(|modified_at| {
+        .and_then(|modified_at| {
+            transaction.replace(bucket, &former_mac, &row_mac)?;
             proxy.modified_by = Some(caller.application);
             proxy.modified_at = Some(modified_at);
-            proxy
+            proxy.row_mac = row_mac.to_vec();
+            Ok(proxy)
         });
     let entry = |proxy: &Proxy| {
         let entry = Entry::new(caller, Operation::Update, EntityKind::Proxy, proxy.id);

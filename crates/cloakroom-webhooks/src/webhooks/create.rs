@@ -1,7 +1,8 @@
 //! Creates webhooks.
 
-use cloakroom_core::access::{AuthenticatedRow as _, Permission};
-use cloakroom_core::audit::{self, AuditedTransaction, EntityKind, Entry, Operation};
+use cloakroom_core::access::{AuthenticatedRow as _, Bucket, Permission};
+use cloakroom_core::access_change::{self, AccessChange};
+use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_crypto::Sensitive;
@@ -45,11 +46,11 @@ pub async fn create(
         is_enabled: new.is_enabled,
         secret: secret.seal(&*server.keys.of(caller.tenant).await?, id)?,
     };
-    let transaction = audit::begin(&server.audit).await?;
-    let created_at = match insert(server, &transaction, caller, &row).await {
+    let mut change = access_change::begin(server, caller.tenant, &[Bucket::RESOURCES]).await?;
+    let created_at = match insert(server, &mut change, caller, &row).await {
         Ok(created_at) => created_at,
         Err(error) => {
-            transaction.roll_back().await;
+            change.roll_back().await;
             return Err(error);
         }
     };
@@ -69,7 +70,7 @@ pub async fn create(
         secret: secret.text(),
     };
     let entry = Entry::new(caller, Operation::Create, EntityKind::Webhook, id);
-    transaction
+    change
         .commit_with(&[entry], template.render_pending(&created)?)
         .await?;
     Ok(created)
@@ -78,13 +79,15 @@ pub async fn create(
 /// Locks the tenant before its webhooks are counted, so that concurrent requests cannot exceed the maximum.
 async fn insert(
     server: &WebhookServer,
-    transaction: &AuditedTransaction<'_>,
+    change: &mut AccessChange<'_>,
     caller: &Caller,
     row: &WebhookRow,
 ) -> Result<Timestamp, Error> {
-    if store::lock_and_count(transaction, caller.tenant).await? >= WEBHOOKS_MAX {
+    if store::lock_and_count(change, caller.tenant).await? >= WEBHOOKS_MAX {
         return Err(Error::TooMany(WEBHOOKS_MAX));
     }
     let row_mac = row.row_mac(server.keys.control());
-    Ok(store::insert(transaction, row, caller.application, &row_mac).await?)
+    let created_at = store::insert(change, row, caller.application, &row_mac).await?;
+    change.insert(Bucket::RESOURCES, &row_mac)?;
+    Ok(created_at)
 }

@@ -1,6 +1,8 @@
 //! Reads and lists webhooks.
 
-use cloakroom_core::access::{AuthenticatedRow as _, Permission, TenantRow, TenantSettings};
+use cloakroom_core::access::{
+    self, AuthenticatedRow as _, Bucket, Permission, Stale, TenantRow, TenantSettings,
+};
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::keys::ControlKey;
@@ -8,7 +10,7 @@ use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids::TenantId;
 use uuid::Uuid;
 
-use super::store::{self, StoredWebhook};
+use super::store::{self, StoredEndpoint, StoredWebhook};
 use super::webhook::WebhookRow;
 use super::{Error, Webhook};
 
@@ -81,13 +83,18 @@ pub(crate) async fn find_endpoint(
     tenant: i32,
     webhook: Uuid,
 ) -> Result<Option<Endpoint>, Error> {
-    let Some(found) = store::find_endpoint(&vault.db, tenant, webhook).await? else {
+    let found = access::read_current(
+        || store::find_endpoint(&vault.db, tenant, webhook),
+        |found| found.verify_current(vault),
+    );
+    let Some((found, current)) = found.await? else {
         return Ok(None);
     };
     let control = vault.keys.control();
     let owner: &TenantRow = &found.tenant;
     let is_genuine = owner.is_genuine(control, &found.tenant_mac)
-        && found.webhook.is_genuine(control, &found.webhook_mac);
+        && found.webhook.is_genuine(control, &found.webhook_mac)
+        && current.is_ok();
     let settings = TenantSettings::parse(&owner.settings).filter(|_| is_genuine);
     let Some(settings) = settings else {
         report_altered(owner.id);
@@ -100,11 +107,20 @@ pub(crate) async fn find_endpoint(
     }))
 }
 
+impl StoredEndpoint {
+    fn verify_current(&self, vault: &Vault) -> Result<(), Stale> {
+        let (states, control) = (&vault.access_states, vault.keys.control());
+        let tenant = self.tenant.id.number;
+        states.verify(control, tenant, Bucket::TENANT, &self.tenant_bucket)?;
+        states.verify(control, tenant, Bucket::RESOURCES, &self.bucket)
+    }
+}
+
 fn report_altered(tenant: TenantId) {
     metrics::counter!("access_altered_rows_total").increment(1);
     tracing::error!(
         error.kind = "altered_row",
         tenant.id = %tenant.uuid,
-        "a webhook was changed outside the vault; it receives no events"
+        "a webhook was changed or restored outside the vault; it receives no events"
     );
 }

@@ -9,7 +9,7 @@ mod store;
 mod update;
 mod webhook;
 
-use cloakroom_core::access::PermissionDenied;
+use cloakroom_core::access::{LockError, PermissionDenied};
 use cloakroom_core::audit::AuditError;
 use cloakroom_core::keys;
 use cloakroom_platform::api::FieldError;
@@ -39,7 +39,7 @@ pub enum Error {
     TooMany(usize),
     #[error("the webhook is disabled; enable it first")]
     Disabled,
-    #[error("the webhook was changed outside the vault")]
+    #[error("the webhook was changed outside the vault; run `cloakroom doctor`")]
     Altered,
     #[error(transparent)]
     Audit(#[from] AuditError),
@@ -47,4 +47,13 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Stale => Self::Altered,
+            LockError::Storage(error) => error.into(),
+        }
+    }
 }

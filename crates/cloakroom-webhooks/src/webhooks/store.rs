@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use cloakroom_core::access::{TenantKind, TenantRow};
+use cloakroom_core::access::{StoredBucket, TenantKind, TenantRow};
+use cloakroom_core::{access_state_columns, join_access_state, resource_bucket_macs};
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 use jiff::Timestamp;
@@ -86,15 +87,19 @@ statements! {
         "delete from webhook
         where tenant_id = $1
           and webhook_id = $2
-        returning true";
+        returning row_mac";
     FIND_ENDPOINT: "webhooks::find_endpoint" = concat!(
         "select ", columns!(), ",
                tenant.public_id, tenant.name, tenant.kind, tenant.settings, tenant.quotas,
-               tenant.deleted_at, tenant.row_mac
+               tenant.deleted_at, tenant.row_mac,
+               ", access_state_columns!("tenant_state", "array[tenant.row_mac]"), ",
+               ", access_state_columns!("state", resource_bucket_macs!("$1")), "
         from webhook
         join tenant
           on tenant.tenant_id = webhook.tenant_id
-         and tenant.deleted_at is null
+         and tenant.deleted_at is null",
+        join_access_state!("tenant_state", "webhook.tenant_id", "0"),
+        join_access_state!("state", "webhook.tenant_id", "1"), "
         where webhook.tenant_id = $1
           and webhook.webhook_id = $2
           and webhook.is_enabled");
@@ -196,14 +201,14 @@ pub(super) async fn update(
     Ok(rows.first().map(|row| row.get(0)))
 }
 
-/// Deletes a webhook; false if there is none.
+/// Deletes a webhook and returns its MAC; `None` if there is none.
 pub(super) async fn delete(
     transaction: &Transaction,
     tenant: TenantId,
     id: Uuid,
-) -> Result<bool, Error> {
+) -> Result<Option<Vec<u8>>, Error> {
     let rows = transaction.run(&DELETE, &[&tenant.number, &id]).await?;
-    Ok(!rows.is_empty())
+    Ok(rows.first().map(|row| row.get(0)))
 }
 
 /// An enabled webhook and its tenant as stored; the MACs are not yet verified.
@@ -212,6 +217,8 @@ pub(super) struct StoredEndpoint {
     pub webhook_mac: Vec<u8>,
     pub tenant: TenantRow,
     pub tenant_mac: Vec<u8>,
+    pub tenant_bucket: StoredBucket,
+    pub bucket: StoredBucket,
 }
 
 pub(super) async fn find_endpoint(
@@ -238,6 +245,8 @@ pub(super) async fn find_endpoint(
                 deleted_at: row.get(14),
             },
             tenant_mac: row.get(15),
+            tenant_bucket: StoredBucket::read(&row, 16),
+            bucket: StoredBucket::read(&row, 20),
         })
     }))
 }

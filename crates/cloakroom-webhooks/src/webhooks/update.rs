@@ -1,7 +1,8 @@
 //! Replaces webhooks, and enables those that were disabled.
 
-use cloakroom_core::access::{AuthenticatedRow as _, Permission};
-use cloakroom_core::audit::{self, AuditedTransaction, EntityKind, Entry, Operation};
+use cloakroom_core::access::{AuthenticatedRow as _, Bucket, Permission};
+use cloakroom_core::access_change::{self, AccessChange};
+use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
@@ -25,18 +26,18 @@ pub async fn update(
     let new = new.validate(&server.egress, &caller.settings);
     let new = new.map_err(Error::Invalid)?;
     let id = parse_id(id)?;
-    let transaction = audit::begin(&server.audit).await?;
+    let mut access = access_change::begin(server, caller.tenant, &[Bucket::RESOURCES]).await?;
     let by = Some(caller.application);
-    match write(server, &transaction, (caller.tenant, id), by, |_| new).await {
+    match write(server, &mut access, (caller.tenant, id), by, |_| new).await {
         Ok(updated) => {
             let entry = Entry::new(caller, Operation::Update, EntityKind::Webhook, id);
-            transaction
+            access
                 .commit_with(&[entry], template.render_pending(&updated)?)
                 .await?;
             Ok(updated)
         }
         Err(error) => {
-            transaction.roll_back().await;
+            access.roll_back().await;
             Err(error)
         }
     }
@@ -54,7 +55,7 @@ pub(super) async fn set_enabled(
     id: Uuid,
     is_enabled: bool,
 ) -> Result<Webhook, Error> {
-    let transaction = audit::begin(&vault.audit).await?;
+    let mut access = access_change::begin(vault, tenant, &[Bucket::RESOURCES]).await?;
     let change = |webhook: Webhook| ValidatedWebhook {
         name: webhook.name,
         url: webhook.url,
@@ -62,15 +63,15 @@ pub(super) async fn set_enabled(
         events: webhook.events,
         is_enabled,
     };
-    match write(vault, &transaction, (tenant, id), None, change).await {
+    match write(vault, &mut access, (tenant, id), None, change).await {
         Ok(updated) => {
             let (operation, entity) = (Operation::Update, EntityKind::Webhook);
             let entry = Entry::by_system(tenant.number, operation, entity, id);
-            transaction.commit(&[entry]).await?;
+            access.commit(&[entry]).await?;
             Ok(updated)
         }
         Err(error) => {
-            transaction.roll_back().await;
+            access.roll_back().await;
             Err(error)
         }
     }
@@ -79,15 +80,16 @@ pub(super) async fn set_enabled(
 /// Locks the row and verifies its MAC first, so that a row written by SQL never gets a valid MAC.
 async fn write(
     vault: &Vault,
-    transaction: &AuditedTransaction<'_>,
+    access: &mut AccessChange<'_>,
     (tenant, id): (TenantId, Uuid),
     by: Option<Uuid>,
     change: impl FnOnce(Webhook) -> ValidatedWebhook,
 ) -> Result<Webhook, Error> {
     let control = vault.keys.control();
-    let stored = store::lock(transaction, tenant, id).await?;
+    let stored = store::lock(access, tenant, id).await?;
     let stored = stored.ok_or(Error::NotFound)?;
     let mut row = stored.row.clone();
+    let former_mac = stored.row_mac.clone();
     let mut webhook = super::verified(control, stored)?;
     let new = change(webhook.clone());
     row.name = new.name;
@@ -95,7 +97,9 @@ async fn write(
     row.notify_email = new.notify_email;
     row.events = new.events;
     row.is_enabled = new.is_enabled;
-    let modified_at = store::update(transaction, &row, by, &row.row_mac(control)).await?;
+    let row_mac = row.row_mac(control);
+    let modified_at = store::update(access, &row, by, &row_mac).await?;
+    access.replace(Bucket::RESOURCES, &former_mac, &row_mac)?;
     webhook.name = row.name;
     webhook.url = row.url;
     webhook.notify_email = row.notify_email;

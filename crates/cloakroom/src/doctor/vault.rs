@@ -16,13 +16,20 @@ const WAITING_MAX: i64 = 10;
 /// grants permissions. Changes nothing.
 pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
     match verify_vault(config).await {
-        Ok((rows, keys, deletions, sinks)) => {
+        Ok(VaultReport {
+            rows,
+            stale,
+            keys,
+            deletions,
+            sinks,
+        }) => {
             let mut findings = vec![];
             let to_finding = |what: &String| Finding::new(Severity::Bad, "keys", what);
-            findings.extend(rows.altered.iter().chain(&keys.broken).map(to_finding));
+            let broken = rows.altered.iter().chain(&stale).chain(&keys.broken);
+            findings.extend(broken.map(to_finding));
             if findings.is_empty() {
                 let what = format!(
-                    "{} keys unwrap and verify; {} rows are authentic",
+                    "{} keys unwrap and verify; {} rows are authentic and current",
                     keys.keys, rows.rows
                 );
                 findings.push(Finding::new(Severity::Good, "keys", what));
@@ -62,22 +69,32 @@ fn check_tenants(
     pending.chain(lacking).collect()
 }
 
-type VaultReport = (
-    access::RowReport,
-    keys::KeyReport,
-    Vec<tenants::Deletion>,
-    Vec<Finding>,
-);
+struct VaultReport {
+    rows: access::RowReport,
+    /// Buckets whose rows are not the current ones.
+    stale: Vec<String>,
+    keys: keys::KeyReport,
+    deletions: Vec<tenants::Deletion>,
+    /// Sinks of the audit log.
+    sinks: Vec<Finding>,
+}
 
 async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
     let vault = Vault::open(config.clone()).await?;
     let rows = access::verify_rows(&vault.db, vault.keys.control()).await?;
+    let stale = access::verify_states(&vault.db, vault.keys.control()).await?;
     let root = vault.keys.root();
     let environment = vault.keys.environment();
     let keys = keys::inspect(&vault.db, root, environment, &rows.tenants).await?;
     let deletions = tenants::list_deletions(&vault).await?;
     let sinks = check_sinks(&vault).await;
-    Ok((rows, keys, deletions, sinks))
+    Ok(VaultReport {
+        rows,
+        stale,
+        keys,
+        deletions,
+        sinks,
+    })
 }
 
 /// Checkpoints of the audit log that a sink has not received.
@@ -89,9 +106,11 @@ async fn check_sinks(vault: &Vault) -> Vec<Finding> {
         }
         let name = sink.name();
         let finding = match sinks::waiting(vault, sink).await {
-            Ok(waiting) if waiting <= WAITING_MAX => {
-                Finding::new(Severity::Good, "audit", format!("audit.{name} is up to date"))
-            }
+            Ok(waiting) if waiting <= WAITING_MAX => Finding::new(
+                Severity::Good,
+                "audit",
+                format!("audit.{name} is up to date"),
+            ),
             Ok(waiting) => {
                 let what = format!(
                     "audit.{name} has not received {waiting} checkpoints: check that a node runs and reaches it"

@@ -43,7 +43,7 @@ statements! {
         where tenant_id = $1
           and application_id = $2
           and key_id = $3
-        returning true";
+        returning row_mac";
     APPLICATION_OF_KEY: "applications::application_of_key" =
         "select application_id
         from application_key
@@ -53,13 +53,7 @@ statements! {
         "delete from application_key
         where tenant_id = $1
           and application_id = $2
-        returning key_id";
-    SWEEP_KEYS: "applications::sweep_keys" =
-        "delete from application_key key
-        using unnest($1::integer[], $2::uuid[]) as gone (tenant_id, application_id)
-        where key.tenant_id = gone.tenant_id
-          and key.application_id = gone.application_id
-        returning key.tenant_id, key.application_id, key.key_id";
+        returning key_id, row_mac";
 }
 
 /// Inserts a key; `None` if another key has the same lookup part.
@@ -116,16 +110,16 @@ pub(crate) async fn list_keys_of_locked(
     Ok(rows.iter().map(StoredKey::read).collect())
 }
 
-/// Deletes one key; false if it does not exist.
+/// Deletes one key and returns its MAC; `None` if it does not exist.
 pub(crate) async fn delete_key(
     transaction: &Transaction,
     tenant: TenantId,
     application: Uuid,
     key: Uuid,
-) -> Result<bool, Error> {
+) -> Result<Option<Vec<u8>>, Error> {
     let params: Params<'_> = &[&tenant.number, &application, &key];
     let rows = transaction.run(&DELETE_KEY, params).await?;
-    Ok(!rows.is_empty())
+    Ok(rows.first().map(|row| row.get(0)))
 }
 
 pub(crate) async fn application_of_key(
@@ -138,28 +132,15 @@ pub(crate) async fn application_of_key(
     Ok(row.map(|row| row.get(0)))
 }
 
-/// Deletes all keys of an application and returns their ids.
+/// Deletes all keys of an application and returns their ids and MACs.
 pub(crate) async fn delete_keys(
     transaction: &Transaction,
     tenant: TenantId,
     application: Uuid,
-) -> Result<Vec<Uuid>, Error> {
+) -> Result<Vec<(Uuid, Vec<u8>)>, Error> {
     let params: Params<'_> = &[&tenant.number, &application];
     let rows = transaction.run(&DELETE_KEYS, params).await?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
-}
-
-/// Deletes the keys of swept applications; returns tenant numbers, applications and ids.
-pub(crate) async fn sweep_keys(
-    transaction: &Transaction,
-    applications: &[(i32, Uuid)],
-) -> Result<Vec<(i32, Uuid, Uuid)>, Error> {
-    let (tenants, applications): (Vec<i32>, Vec<Uuid>) = applications.iter().copied().unzip();
-    let rows = transaction
-        .run(&SWEEP_KEYS, &[&tenants, &applications])
-        .await?;
-    let key = |row: &Row| (row.get(0), row.get(1), row.get(2));
-    Ok(rows.iter().map(key).collect())
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
 impl StoredKey {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub(crate) use self::keys::STATEMENTS as KEY_STATEMENTS;
 pub(super) use self::keys::{
     StoredKey, application_of_key, count_keys, delete_key, delete_keys, insert_key, list_keys,
-    list_keys_of_locked, sweep_keys,
+    list_keys_of_locked,
 };
 use super::Filter;
 
@@ -91,21 +91,22 @@ statements! {
         where tenant_id = $1
           and application_id = $2
           and (expires_at is null or expires_at > now())
-        returning true";
-    // Expired applications of all tenants. Concurrent sweeps of several nodes take turns.
-    SWEEP: "applications::sweep" =
+        returning row_mac";
+    // Expired applications of all tenants.
+    LIST_EXPIRED: "applications::list_expired" =
+        "select application.tenant_id, tenant.public_id, application_id
+        from application
+        join tenant
+          on tenant.tenant_id = application.tenant_id
+        where expires_at <= now()
+        order by expires_at
+        limit $1";
+    DELETE_EXPIRED: "applications::delete_expired" =
         "delete from application
-        using (
-            select tenant_id, application_id
-            from application
-            where expires_at <= now()
-            order by expires_at
-            limit $1
-            for update skip locked
-        ) due
-        where application.tenant_id = due.tenant_id
-          and application.application_id = due.application_id
-        returning application.tenant_id, application.application_id";
+        where tenant_id = $1
+          and application_id = any($2::uuid[])
+          and expires_at <= now()
+        returning application_id, row_mac";
 }
 
 /// Inserts an application; `None` if its expiry is in the past.
@@ -189,22 +190,37 @@ pub(super) async fn update(
     Ok(rows.first().map(|row| row.get(0)))
 }
 
-/// Deletes an application; false if it does not exist.
+/// Deletes an application and returns its MAC; `None` if it does not exist.
 pub(super) async fn delete(
     transaction: &Transaction,
     tenant: TenantId,
     id: Uuid,
-) -> Result<bool, Error> {
+) -> Result<Option<Vec<u8>>, Error> {
     let rows = transaction.run(&DELETE, &[&tenant.number, &id]).await?;
-    Ok(!rows.is_empty())
+    Ok(rows.first().map(|row| row.get(0)))
 }
 
-/// Deletes up to `limit` expired applications of all tenants; returns tenant numbers and ids.
-pub(super) async fn sweep(
+/// Lists up to `limit` expired applications of all tenants.
+pub(super) async fn list_expired(db: &Db, limit: i64) -> Result<Vec<(TenantId, Uuid)>, Error> {
+    let rows = db.read(&LIST_EXPIRED, &[&limit]).await?;
+    let application = |row: &Row| {
+        let tenant = TenantId {
+            number: row.get(0),
+            uuid: row.get(1),
+        };
+        (tenant, row.get(2))
+    };
+    Ok(rows.iter().map(application).collect())
+}
+
+/// Deletes those of some applications that have expired; returns ids and MACs.
+pub(super) async fn delete_expired(
     transaction: &Transaction,
-    limit: i64,
-) -> Result<Vec<(i32, Uuid)>, Error> {
-    let rows = transaction.run(&SWEEP, &[&limit]).await?;
+    tenant: TenantId,
+    ids: &[Uuid],
+) -> Result<Vec<(Uuid, Vec<u8>)>, Error> {
+    let params: Params<'_> = &[&tenant.number, &ids];
+    let rows = transaction.run(&DELETE_EXPIRED, params).await?;
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 

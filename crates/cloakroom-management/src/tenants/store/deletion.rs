@@ -42,7 +42,7 @@ statements! {
     CANCEL: "tenants::cancel_deletion" =
         "delete from tenant_deletion
         where tenant_id = $1
-        returning 1";
+        returning row_mac";
     LIST: "tenants::list_deletions" =
         select!("order by tenant.tenant_id
         limit $1");
@@ -86,13 +86,13 @@ pub(crate) async fn write_deletion(
     Ok(())
 }
 
-/// Deletes a deletion; false if there was none.
+/// Deletes a deletion and returns its MAC; `None` if there was none.
 pub(crate) async fn remove_deletion(
     transaction: &Transaction,
     tenant: TenantId,
-) -> Result<bool, Error> {
+) -> Result<Option<Vec<u8>>, Error> {
     let rows = transaction.run(&CANCEL, &[&tenant.number]).await?;
-    Ok(!rows.is_empty())
+    Ok(rows.first().map(|row| row.get(0)))
 }
 
 pub(crate) async fn list_deletions(db: &Db, limit: i64) -> Result<Vec<Stored>, Error> {

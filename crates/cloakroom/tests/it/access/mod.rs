@@ -2,6 +2,7 @@
 
 mod authenticate;
 mod escalation;
+mod freshness;
 mod legacy_keys;
 mod routes;
 mod tampering;

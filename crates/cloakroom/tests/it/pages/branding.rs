@@ -208,3 +208,29 @@ async fn branding_whose_null_became_empty_is_altered() {
         assert_eq!(read.body["code"], "altered_row", "{change}");
     }
 }
+
+/// Covers 31.2.
+#[tokio::test]
+async fn branding_restored_by_sql_is_not_shown() {
+    let vault = TestVault::start().await;
+    let tenant = tenant(&vault).await;
+    let manager = manager(&vault, &tenant).await;
+    let database = vault.database.connect().await;
+    let set = manager.put("/tenants/self/branding", branding()).await;
+    let logo_path = path_of(&set.body["logo_url"], &vault);
+    let save = "create table saved as table branding";
+    database.batch_execute(save).await.unwrap();
+    let deleted = manager.delete("/tenants/self/branding").await;
+    assert_eq!(deleted.status, StatusCode::NO_CONTENT);
+
+    let restore = "insert into branding select * from saved";
+    assert_eq!(database.execute(restore, &[]).await.unwrap(), 1);
+
+    let page = checkout_page(&vault, &tenant).await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert!(text(&page).contains("<span>shop.example</span>"));
+    let logo = vault.client_with(None).get(&logo_path).await;
+    assert_eq!(logo.status, StatusCode::NOT_FOUND);
+    let read = manager.get("/tenants/self/branding").await;
+    assert_eq!(read.body["code"], "altered_row");
+}

@@ -264,3 +264,32 @@ async fn rows_changed_by_sql_are_not_used() {
     );
     let _: Value = other;
 }
+
+/// Authentic rows that Cloakroom has changed or deleted since are not invoked.
+///
+/// Covers 29.17.
+#[tokio::test]
+async fn proxies_restored_by_sql_are_not_invoked() {
+    let fixture = Fixture::start().await;
+    let database = fixture.vault.database.connect().await;
+    for is_deleted in [false, true] {
+        let proxy = fixture.create(json!({})).await;
+        let path = format!("/proxies/{}", proxy["id"].as_str().unwrap());
+        let save = "create table backup as table proxy";
+        database.batch_execute(save).await.unwrap();
+        match is_deleted {
+            true => fixture.manager.delete(&path).await,
+            false => fixture.manager.put(&path, fixture.new_proxy()).await,
+        };
+        let restore =
+            "delete from proxy; insert into proxy select * from backup; drop table backup";
+        database.batch_execute(restore).await.unwrap();
+
+        let invoked = fixture.invoke(&fixture.caller, &proxy, json!({})).await;
+
+        assert_eq!(invoked.body["code"], "altered_row", "{is_deleted}");
+        let changed = fixture.manager.put(&path, fixture.new_proxy()).await;
+        assert_eq!(changed.body["code"], "altered_row", "{is_deleted}");
+    }
+    assert_eq!(fixture.destination.received().len(), 0);
+}

@@ -151,6 +151,9 @@ async fn sql_can_neither_request_nor_bring_forward_a_deletion() {
 
     database.execute(forged, &[]).await.unwrap();
     tenants::delete_due(&vault.vault).await.unwrap();
+    assert_eq!(second.delete(SELF).await.body["code"], "altered_row");
+    let removed = database.execute("delete from tenant_deletion", &[]).await;
+    assert_eq!(removed.unwrap(), 1);
     assert_eq!(second.delete(SELF).await.status, StatusCode::NO_CONTENT);
     let deletion = first.get(SELF).await.body["deletion"].clone();
     assert!(
@@ -175,4 +178,30 @@ async fn sql_can_neither_request_nor_bring_forward_a_deletion() {
         StatusCode::NO_CONTENT,
         "it can still be canceled"
     );
+}
+
+/// Covers 14.23.
+#[tokio::test]
+async fn a_canceled_deletion_restored_by_sql_is_not_executed() {
+    let vault = TestVault::start_with(TestDatabase::create().await, |config| {
+        config.tenants.deletion_delay = Duration::ZERO;
+    })
+    .await;
+    let tenant = vault.tenant().await;
+    let first = manager(&vault, &tenant).await;
+    let second = manager(&vault, &tenant).await;
+    let database = vault.database.connect().await;
+    first.delete(SELF).await;
+    second.delete(SELF).await;
+    let save = "create table saved as table tenant_deletion";
+    database.batch_execute(save).await.unwrap();
+    let canceled = first.delete("/tenants/self/deletion").await;
+    assert_eq!(canceled.status, StatusCode::NO_CONTENT);
+
+    let restored = "insert into tenant_deletion select * from saved";
+    assert_eq!(database.execute(restored, &[]).await.unwrap(), 1);
+    tenants::delete_due(&vault.vault).await.unwrap();
+
+    assert_eq!(first.get(SELF).await.status, StatusCode::OK);
+    assert!(!keys_are_destroyed(&vault, &tenant).await);
 }

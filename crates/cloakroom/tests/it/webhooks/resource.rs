@@ -1,10 +1,12 @@
 //! The resource: create, read, replace, delete, and its limits.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::Fixture;
-use crate::support::grants;
+use crate::support::{LogCapture, grants};
 use cloakroom::access::{ApplicationKind, Permission};
 
 #[expect(clippy::too_many_lines, reason = "the life of one webhook")]
@@ -257,4 +259,36 @@ async fn an_altered_webhook_is_neither_listed_nor_used() {
         .delete(&format!("/webhooks/{altered}"))
         .await;
     assert_eq!(deleted.status, StatusCode::NO_CONTENT);
+}
+
+/// An authentic row that Cloakroom has disabled, changed or deleted since gets no events.
+#[tokio::test]
+async fn a_webhook_restored_by_sql_receives_no_events() {
+    let mut fixture = Fixture::start().await;
+    let restored = fixture.subscribe(&["token.created"]).await;
+    fixture
+        .sql("create table saved as table webhook", &[])
+        .await;
+    let path = format!("/webhooks/{restored}");
+    let deleted = fixture.manager.delete(&path).await;
+    assert_eq!(deleted.status, StatusCode::NO_CONTENT);
+
+    fixture
+        .sql("insert into webhook select * from saved", &[])
+        .await;
+    fixture.create_token().await;
+    let logs = LogCapture::start();
+    fixture.deliver();
+
+    // The delivery job reports the row where it would deliver otherwise.
+    let reported = "a webhook was changed or restored outside the vault";
+    while logs.count(reported) == 0 && fixture.endpoint.count() == 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(fixture.endpoint.count(), 0);
+    let changed = fixture
+        .manager
+        .put(&path, fixture.webhook(&["token.created"]))
+        .await;
+    assert_eq!(changed.body["code"], "altered_row");
 }

@@ -1,0 +1,209 @@
+//! SQL statements for access states.
+
+use std::collections::BTreeMap;
+
+use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{Bucket, StateRow};
+use crate::{application_bucket, proxy_bucket};
+
+/// Every row of a tenant that has a bucket: bucket, kind, id and MAC.
+macro_rules! members {
+    () => {
+        concat!(
+            "select 0 as bucket, 'tenant' as kind, public_id as id, row_mac
+            from tenant
+            where tenant_id = $1
+            union all
+            select 1, 'deletion requested by application', requested_by, row_mac
+            from tenant_deletion
+            where tenant_id = $1
+            union all
+            select 1, 'branding', branding_id, row_mac
+            from branding
+            where tenant_id = $1
+            union all
+            select 1, 'webhook', webhook_id, row_mac
+            from webhook
+            where tenant_id = $1
+            union all
+            select ",
+            application_bucket!("application_id"),
+            ", 'application', application_id, row_mac
+            from application
+            where tenant_id = $1
+            union all
+            select ",
+            application_bucket!("application_id"),
+            ", 'API key', key_id, row_mac
+            from application_key
+            where tenant_id = $1
+            union all
+            select ",
+            proxy_bucket!("proxy_id"),
+            ", 'proxy', proxy_id, row_mac
+            from proxy
+            where tenant_id = $1"
+        )
+    };
+}
+
+statements! {
+    // Inserts the state of an empty bucket or locks the existing one.
+    LOCK: "access::lock_state" =
+        "insert into access_state
+            (tenant_id, bucket, generation, digest, row_mac)
+        values ($1, $2, $3, $4, $5)
+        on conflict (tenant_id, bucket) do update
+        set generation = access_state.generation
+        returning generation, digest, row_mac";
+    LIST_BUCKET: "access::list_bucket" = concat!(
+        "select kind, id, row_mac
+        from (
+            ", members!(), "
+        ) member
+        where bucket = $2::smallint
+        order by kind, id");
+    WRITE: "access::write_state" =
+        "update access_state
+        set generation = $3,
+            digest = $4,
+            row_mac = $5
+        where tenant_id = $1
+          and bucket = $2";
+    // States and rows in one statement, so that both are of the same moment.
+    LIST: "access::list_states" = concat!(
+        "select bucket::integer, null as kind, null as id, row_mac, generation, digest
+        from access_state
+        where tenant_id = $1
+        union all
+        select bucket, kind, id, row_mac, null, null
+        from (
+            ", members!(), "
+        ) member
+        order by bucket, kind, id");
+    // Tenants whose own row was deleted by SQL: Cloakroom keeps those of deleted tenants.
+    LIST_ORPHANS: "access::list_orphaned_states" =
+        "select distinct tenant_id
+        from access_state
+        where not exists (
+            select true
+            from tenant
+            where tenant.tenant_id = access_state.tenant_id
+        )
+        order by tenant_id";
+}
+
+/// A row of a bucket.
+pub(super) struct Member {
+    pub kind: String,
+    pub id: Uuid,
+    pub row_mac: Vec<u8>,
+}
+
+/// A state as stored, with its MAC.
+pub(super) type Stored = (StateRow, Vec<u8>);
+
+/// Locks the state of a bucket until the end of the transaction; inserts `initial` if there is none.
+pub(super) async fn lock(
+    transaction: &Transaction,
+    initial: &StateRow,
+    row_mac: &[u8],
+) -> Result<Option<Stored>, Error> {
+    let (tenant_number, bucket) = (initial.tenant_number, initial.bucket);
+    let params: Params<'_> = &[
+        &tenant_number,
+        &bucket.number(),
+        &initial.generation,
+        &initial.digest,
+        &row_mac,
+    ];
+    let rows = transaction.run(&LOCK, params).await?;
+    Ok(rows.first().map(|row| {
+        let state = StateRow {
+            tenant_number,
+            bucket,
+            generation: row.get(0),
+            digest: row.get(1),
+        };
+        (state, row.get(2))
+    }))
+}
+
+/// Lists the rows of a bucket, within the transaction that holds its lock.
+pub(super) async fn list_bucket(
+    transaction: &Transaction,
+    tenant: i32,
+    bucket: Bucket,
+) -> Result<Vec<Member>, Error> {
+    let rows = transaction
+        .run(&LIST_BUCKET, &[&tenant, &bucket.number()])
+        .await?;
+    let member = |row: &Row| Member {
+        kind: row.get(0),
+        id: row.get(1),
+        row_mac: row.get(2),
+    };
+    Ok(rows.iter().map(member).collect())
+}
+
+pub(super) async fn write(
+    transaction: &Transaction,
+    state: &StateRow,
+    row_mac: &[u8],
+) -> Result<(), Error> {
+    let params: Params<'_> = &[
+        &state.tenant_number,
+        &state.bucket.number(),
+        &state.generation,
+        &state.digest,
+        &row_mac,
+    ];
+    transaction.run(&WRITE, params).await?;
+    Ok(())
+}
+
+/// A bucket of a tenant: its state, if it has one, and its rows.
+#[derive(Default)]
+pub(super) struct ListedBucket {
+    pub state: Option<Stored>,
+    pub members: Vec<Member>,
+}
+
+/// Lists all buckets of a tenant that have a state or rows.
+pub(super) async fn list(
+    db: &Db,
+    tenant: TenantId,
+) -> Result<BTreeMap<Bucket, ListedBucket>, Error> {
+    let mut buckets: BTreeMap<Bucket, ListedBucket> = BTreeMap::new();
+    for row in db.read(&LIST, &[&tenant.number]).await? {
+        let number: i32 = row.get(0);
+        let bucket = Bucket::from_number(i16::try_from(number).unwrap_or(i16::MAX));
+        let listed = buckets.entry(bucket).or_default();
+        let Some(kind) = row.get::<_, Option<String>>(1) else {
+            let state = StateRow {
+                tenant_number: tenant.number,
+                bucket,
+                generation: row.get(4),
+                digest: row.get(5),
+            };
+            listed.state = Some((state, row.get(3)));
+            continue;
+        };
+        listed.members.push(Member {
+            kind,
+            id: row.get(2),
+            row_mac: row.get(3),
+        });
+    }
+    Ok(buckets)
+}
+
+/// Lists the numbers of tenants that have states and no row of their own.
+pub(super) async fn list_orphans(db: &Db) -> Result<Vec<i32>, Error> {
+    let rows = db.read(&LIST_ORPHANS, &[]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}

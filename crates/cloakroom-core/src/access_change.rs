@@ -1,0 +1,174 @@
+//! A transaction that changes rows which grant access, and writes the access states of their buckets.
+
+use std::ops::Deref;
+
+use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::storage::{self, Transaction};
+
+use crate::access::{self, Bucket, LockError, LockedBucket, Reanchored};
+use crate::audit::{self, AuditedTransaction, EntityKind, Entry, Operation};
+use crate::idempotency::PendingResponse;
+use crate::vault::Vault;
+
+/// An audited transaction that holds the locks of the buckets it changes.
+///
+/// ```ignore
+/// let mut change = access_change::begin(vault, tenant, &[bucket]).await?;
+/// store::insert(&change, &row, &row_mac).await?;
+/// change.insert(bucket, &row_mac);
+/// change.commit(&[entry]).await?;
+/// ```
+pub struct AccessChange<'a> {
+    vault: &'a Vault,
+    tenant: TenantId,
+    transaction: AuditedTransaction<'a>,
+    buckets: Vec<LockedBucket>,
+}
+
+/// Starts a change of rows in `buckets` of a tenant. Fails if rows in them are not the current ones: a change must not
+/// make them current.
+pub async fn begin<'a>(
+    vault: &'a Vault,
+    tenant: TenantId,
+    buckets: &[Bucket],
+) -> Result<AccessChange<'a>, LockError> {
+    let transaction = audit::begin(&vault.audit).await?;
+    match lock_all(vault, &transaction, tenant, buckets).await {
+        Ok(buckets) => Ok(AccessChange {
+            vault,
+            tenant,
+            transaction,
+            buckets,
+        }),
+        Err(error) => {
+            transaction.roll_back().await;
+            if matches!(error, LockError::Stale) {
+                access::report_stale(tenant);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Locks in the order of the buckets, so that concurrent changes do not deadlock.
+async fn lock_all(
+    vault: &Vault,
+    transaction: &Transaction,
+    tenant: TenantId,
+    buckets: &[Bucket],
+) -> Result<Vec<LockedBucket>, LockError> {
+    let mut buckets = buckets.to_vec();
+    buckets.sort_unstable();
+    buckets.dedup();
+    let mut locked = Vec::with_capacity(buckets.len());
+    for bucket in buckets {
+        let (states, control) = (&vault.access_states, vault.keys.control());
+        let place = (tenant.number, bucket);
+        locked.push(access::lock(transaction, states, control, place).await?);
+    }
+    Ok(locked)
+}
+
+impl Deref for AccessChange<'_> {
+    type Target = Transaction;
+
+    fn deref(&self) -> &Transaction {
+        &self.transaction
+    }
+}
+
+impl<'a> AccessChange<'a> {
+    /// The transaction, for statements that record themselves in the audit log.
+    pub fn transaction(&self) -> &AuditedTransaction<'a> {
+        &self.transaction
+    }
+
+    /// Declares a row that this change inserted into `bucket`.
+    pub fn insert(&mut self, bucket: Bucket, row_mac: &[u8]) -> Result<(), LockError> {
+        self.locked(bucket)?.insert(row_mac);
+        Ok(())
+    }
+
+    /// Declares a row that this change deleted.
+    pub fn remove(&mut self, bucket: Bucket, row_mac: &[u8]) -> Result<(), LockError> {
+        self.locked(bucket)?.remove(row_mac)
+    }
+
+    /// Declares a row that this change updated.
+    pub fn replace(&mut self, bucket: Bucket, old: &[u8], new: &[u8]) -> Result<(), LockError> {
+        self.remove(bucket, old)?;
+        self.insert(bucket, new)
+    }
+
+    fn locked(&mut self, bucket: Bucket) -> Result<&mut LockedBucket, LockError> {
+        let mut buckets = self.buckets.iter_mut();
+        let locked = buckets.find(|locked| locked.bucket() == bucket);
+        // A change outside of the locked buckets is a programming error; it must not be committed.
+        locked.ok_or(LockError::Stale)
+    }
+
+    /// Commits the change with its audit entries and the next generation of every changed bucket.
+    pub async fn commit(self, entries: &[Entry]) -> Result<(), storage::Error> {
+        self.commit_with(entries, PendingResponse::default()).await
+    }
+
+    /// Like [`Self::commit`], and stores the response for the request's idempotency key.
+    pub async fn commit_with(
+        self,
+        entries: &[Entry],
+        response: PendingResponse<'_>,
+    ) -> Result<(), storage::Error> {
+        let written = match self.write_states().await {
+            Ok(written) => written,
+            Err(error) => {
+                self.roll_back().await;
+                return Err(error);
+            }
+        };
+        self.transaction.commit_with(entries, response).await?;
+        // Only now: a generation that was rolled back never exists.
+        for (bucket, generation) in written {
+            let states = &self.vault.access_states;
+            states.remember(self.tenant.number, bucket, generation);
+        }
+        Ok(())
+    }
+
+    async fn write_states(&self) -> Result<Vec<(Bucket, i64)>, storage::Error> {
+        let control = self.vault.keys.control();
+        let mut written = Vec::new();
+        for locked in &self.buckets {
+            let generation = locked.write(&self.transaction, control).await?;
+            written.extend(generation.map(|generation| (locked.bucket(), generation)));
+        }
+        Ok(written)
+    }
+
+    /// Rolls back the change.
+    pub async fn roll_back(self) {
+        self.transaction.roll_back().await;
+    }
+}
+
+/// Accepts the present rows of a tenant as the current ones, for an operator who has examined them.
+pub async fn reanchor(vault: &Vault, tenant: TenantId) -> Result<Reanchored, storage::Error> {
+    let now = vault.clock.now().await?;
+    let transaction = audit::begin(&vault.audit).await?;
+    let control = vault.keys.control();
+    let written = match access::reanchor(&vault.db, &transaction, control, (tenant, now)).await {
+        Ok(written) => written,
+        Err(error) => {
+            transaction.roll_back().await;
+            return Err(error);
+        }
+    };
+    let (operation, entity) = (Operation::Update, EntityKind::Tenant);
+    let entry = Entry::by_system(tenant.number, operation, entity, tenant.uuid);
+    transaction.commit(&[entry]).await?;
+    for (bucket, generation) in &written.generations {
+        let states = &vault.access_states;
+        states.remember(tenant.number, *bucket, *generation);
+    }
+    vault.principals.invalidate_all();
+    Ok(written)
+}
