@@ -12,6 +12,7 @@ use cloakroom::audit::{self, Anchor, VerificationReport};
 use cloakroom::config::Config;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
+use crate::histories;
 use crate::manage::open;
 
 #[derive(Subcommand)]
@@ -39,7 +40,11 @@ pub(crate) async fn run(config: Config, command: AuditCommand) -> anyhow::Result
         let text = serde_json::to_string(&verified.anchor)?;
         std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
-    Ok(report(&verified, since.is_some()))
+    let exit_code = report(&verified, since.is_some());
+    match histories::verify(&vault).await? {
+        true => Ok(exit_code),
+        false => Ok(ExitCode::FAILURE),
+    }
 }
 
 pub(crate) fn read_anchor(file: &Path) -> anyhow::Result<Anchor> {

@@ -51,11 +51,11 @@ pub use digest::{
     named_uuid_bytes, verify_mac,
 };
 pub use key::{CheckValue, KEY_BYTES, Key};
-pub use policy::PolicyDigest;
+pub use policy::{PolicyDigest, RowPolicy};
 pub use primitives::equal_in_constant_time;
 pub use purpose::{
     Audit, Authenticates, Control, Data, Fingerprinting, Index, KeyPurpose, Purpose, Reply,
-    RootKek, SealsRecords, SecurityCode, Signing, TenantKek, Wraps,
+    Request, RootKek, SealsRecords, SecurityCode, Signing, TenantKek, Wraps,
 };
 pub use random::{fill as fill_random, random_base58, random_bytes, random_uuid_v4_bytes};
 pub use record::{RecordContext, open, seal, sealed_key_version};

@@ -16,10 +16,11 @@ pub enum KeyPurpose {
     Audit = 8,
     SecurityCode = 9,
     Signing = 10,
+    Request = 12,
 }
 
 impl KeyPurpose {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::RootKek,
         Self::TenantKek,
         Self::Data,
@@ -30,6 +31,7 @@ impl KeyPurpose {
         Self::Audit,
         Self::SecurityCode,
         Self::Signing,
+        Self::Request,
     ];
 
     pub fn number(self) -> i16 {
@@ -49,6 +51,7 @@ impl KeyPurpose {
             Self::Audit => "audit",
             Self::SecurityCode => "security_code",
             Self::Signing => "signing",
+            Self::Request => "request",
         }
     }
 }
@@ -79,8 +82,10 @@ pub struct Data;
 pub struct Fingerprinting;
 /// Computes blind index terms.
 pub struct Index;
-/// Seals responses stored for idempotency keys, and digests their requests.
+/// Seals responses stored for idempotency keys.
 pub struct Reply;
+/// Authenticates requests with idempotency keys.
+pub struct Request;
 /// Authenticates rows of tenants, applications, API keys, permissions and quotas.
 pub struct Control;
 /// Signs checkpoints of the audit chain.
@@ -110,6 +115,7 @@ purposes! {
     Audit => Audit,
     SecurityCode => SecurityCode,
     Signing => Signing,
+    Request => Request,
 }
 
 /// The keys that a key-encrypting key may wrap.
@@ -123,6 +129,7 @@ impl Wraps<Data> for TenantKek {}
 impl Wraps<Fingerprinting> for TenantKek {}
 impl Wraps<Index> for TenantKek {}
 impl Wraps<Reply> for TenantKek {}
+impl Wraps<Request> for TenantKek {}
 
 /// Keys that seal records.
 pub trait SealsRecords: Purpose {}
@@ -135,7 +142,7 @@ impl SealsRecords for Signing {}
 pub trait Authenticates: Purpose {}
 impl Authenticates for Control {}
 impl Authenticates for Audit {}
-impl Authenticates for Reply {}
+impl Authenticates for Request {}
 
 mod sealed {
     pub trait Sealed {}
@@ -158,7 +165,7 @@ mod tests {
 
     #[test]
     fn unknown_numbers_are_rejected() {
-        for number in [i16::MIN, -1, 0, 11, i16::MAX] {
+        for number in [i16::MIN, -1, 0, 11, 13, i16::MAX] {
             assert_eq!(KeyPurpose::try_from(number), Err(Error::UnknownPurpose));
         }
     }

@@ -5,6 +5,7 @@ use cloakroom_core::{access, keys};
 use cloakroom_management::tenants;
 use cloakroom_platform::api::format_utc;
 use cloakroom_platform::config::Config;
+use cloakroom_tokens::tokens::{HistoryReport, Scope, verify_histories};
 
 use super::{Finding, Severity};
 
@@ -12,7 +13,12 @@ use super::{Finding, Severity};
 /// grants permissions. Changes nothing.
 pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
     match verify_vault(config).await {
-        Ok((rows, keys, deletions)) => {
+        Ok(VaultReport {
+            rows,
+            keys,
+            deletions,
+            histories,
+        }) => {
             let mut findings = vec![];
             let to_finding = |what: &String| Finding::new(Severity::Bad, "keys", what);
             findings.extend(rows.altered.iter().chain(&keys.broken).map(to_finding));
@@ -24,6 +30,7 @@ pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
                 findings.push(Finding::new(Severity::Good, "keys", what));
             }
             findings.extend(check_tenants(&rows, &deletions, config));
+            findings.extend(check_histories(&histories));
             findings
         }
         Err(error) => vec![Finding::new(Severity::Bad, "keys", error.to_string())],
@@ -57,7 +64,32 @@ fn check_tenants(
     pending.chain(lacking).collect()
 }
 
-type VaultReport = (access::RowReport, keys::KeyReport, Vec<tenants::Deletion>);
+/// Tokens whose rows do not match the audit log.
+fn check_histories(histories: &HistoryReport) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = histories
+        .findings
+        .iter()
+        .map(|finding| Finding::new(Severity::Bad, "tokens", finding.to_string()))
+        .collect();
+    if findings.is_empty() {
+        let what = format!(
+            "{} tokens of a sample match the audit log; `cloakroom audit verify` compares all",
+            histories.tokens
+        );
+        findings.push(Finding::new(Severity::Good, "tokens", what));
+    }
+    findings
+}
+
+/// Tokens that `doctor` compares with the audit log, before and after a random place.
+const SAMPLE: u32 = 100;
+
+struct VaultReport {
+    rows: access::RowReport,
+    keys: keys::KeyReport,
+    deletions: Vec<tenants::Deletion>,
+    histories: HistoryReport,
+}
 
 async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
     let vault = Vault::open(config.clone()).await?;
@@ -65,6 +97,11 @@ async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
     let root = vault.keys.root();
     let environment = vault.keys.environment();
     let keys = keys::inspect(&vault.db, root, environment, &rows.tenants).await?;
-    let deletions = tenants::list_deletions(&vault).await?;
-    Ok((rows, keys, deletions))
+    let sample = Scope::Sample(SAMPLE);
+    Ok(VaultReport {
+        rows,
+        keys,
+        deletions: tenants::list_deletions(&vault).await?,
+        histories: verify_histories(&vault, sample, |_| {}).await?,
+    })
 }

@@ -21,6 +21,8 @@ async fn stored_responses_are_encrypted_and_authenticated() {
     for change in [
         "update reply set sealed = (select sealed from reply r where r.scope <> reply.scope)",
         "update reply set status = 200",
+        "update reply set fence = fence + 1",
+        "update reply set until = until + interval '1 microsecond'",
         "update reply set request_mac = sha256(request_mac)",
         "update reply set sealed = set_byte(sealed, 60, get_byte(sealed, 60) # 1)",
     ] {
