@@ -121,6 +121,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "hosted_pages",
         sql: include_str!("../../../../migrations/0022_hosted_pages.sql"),
     },
+    Migration {
+        number: 25,
+        name: "search_expressions",
+        sql: include_str!("../../../../migrations/0025_search_expressions.sql"),
+    },
 ];
 
 /// The table of applied migrations. They are identified by number alone: an applied migration is never edited.
