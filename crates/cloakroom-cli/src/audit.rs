@@ -15,6 +15,7 @@ use cloakroom::audit::{self, TrustedCheckpoints, VerificationReport};
 use cloakroom::config::Config;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
+use crate::histories;
 use crate::manage::open;
 
 /// Buffer of files.
@@ -113,9 +114,11 @@ async fn verify(config: Config, arguments: &VerifyArguments) -> anyhow::Result<E
     let progress = Progress::start(None);
     let verified = audit::verify(&vault.audit, trusted, |entries| progress.update(entries)).await?;
     let code = finish(&verified, progress, arguments)?;
-    Ok(match report_stale_rows(&vault).await? {
-        true => ExitCode::FAILURE,
-        false => code,
+    let has_stale_rows = report_stale_rows(&vault).await?;
+    let histories_match = histories::verify(&vault).await?;
+    Ok(match histories_match && !has_stale_rows {
+        true => code,
+        false => ExitCode::FAILURE,
     })
 }
 

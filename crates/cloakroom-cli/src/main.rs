@@ -19,6 +19,7 @@ mod erasures;
 mod formulas;
 mod grants;
 mod harden;
+mod histories;
 mod manage;
 mod members;
 mod migrate;

@@ -58,11 +58,11 @@ pub use log_key::{
     verify_log_signature,
 };
 pub use merkle::{Hash, LEAF_PREFIX, MerkleTree, leaf_hash, sha256};
-pub use policy::PolicyDigest;
+pub use policy::{PolicyDigest, RowPolicy};
 pub use primitives::equal_in_constant_time;
 pub use purpose::{
     AuditAuthority, Authenticates, Control, Data, Fingerprinting, Index, KeyPurpose, Purpose,
-    Reply, RootKek, SealsRecords, SecurityCode, Signing, TenantKek, Wraps,
+    Reply, Request, RootKek, SealsRecords, SecurityCode, Signing, TenantKek, Wraps,
 };
 pub use random::{fill as fill_random, random_base58, random_bytes, random_uuid_v4_bytes};
 pub use record::{RecordContext, open, seal, sealed_key_version};

@@ -18,6 +18,7 @@ pub enum KeyPurpose {
     SecurityCode = 9,
     Signing = 10,
     AuditAuthority = 11,
+    Request = 12,
 }
 
 impl KeyPurpose {
@@ -33,6 +34,7 @@ impl KeyPurpose {
         Self::SecurityCode,
         Self::Signing,
         Self::AuditAuthority,
+        Self::Request,
     ];
 
     pub fn number(self) -> i16 {
@@ -53,6 +55,7 @@ impl KeyPurpose {
             Self::SecurityCode => "security_code",
             Self::Signing => "signing",
             Self::AuditAuthority => "audit_authority",
+            Self::Request => "request",
         }
     }
 }
@@ -83,8 +86,10 @@ pub struct Data;
 pub struct Fingerprinting;
 /// Computes blind index terms.
 pub struct Index;
-/// Seals responses stored for idempotency keys, and digests their requests.
+/// Seals responses stored for idempotency keys.
 pub struct Reply;
+/// Authenticates requests with idempotency keys.
+pub struct Request;
 /// Authenticates rows of tenants, applications, API keys, permissions and quotas, and events.
 pub struct Control;
 /// The seed of the key pair that certifies the keys with which nodes sign the audit log.
@@ -114,6 +119,7 @@ purposes! {
     AuditAuthority => AuditAuthority,
     SecurityCode => SecurityCode,
     Signing => Signing,
+    Request => Request,
 }
 
 /// The keys that a key-encrypting key may wrap.
@@ -127,6 +133,7 @@ impl Wraps<Data> for TenantKek {}
 impl Wraps<Fingerprinting> for TenantKek {}
 impl Wraps<Index> for TenantKek {}
 impl Wraps<Reply> for TenantKek {}
+impl Wraps<Request> for TenantKek {}
 
 /// Keys that seal records.
 pub trait SealsRecords: Purpose {}
@@ -138,7 +145,7 @@ impl SealsRecords for Signing {}
 /// Keys that authenticate data stored in clear.
 pub trait Authenticates: Purpose {}
 impl Authenticates for Control {}
-impl Authenticates for Reply {}
+impl Authenticates for Request {}
 
 mod sealed {
     pub trait Sealed {}
@@ -161,7 +168,7 @@ mod tests {
 
     #[test]
     fn unknown_numbers_are_rejected() {
-        for number in [i16::MIN, -1, 0, 12, i16::MAX] {
+        for number in [i16::MIN, -1, 0, 13, i16::MAX] {
             assert_eq!(KeyPurpose::try_from(number), Err(Error::UnknownPurpose));
         }
     }

@@ -8,6 +8,7 @@ use cloakroom_core::velocity::Velocity;
 
 use crate::bins::Bins;
 use crate::containers::ContainerNumbers;
+use crate::search_expressions::SearchExpressions;
 use crate::security_codes::SecurityCodes;
 
 /// A shared handle, passed to every operation on the data of tokens and intents.
@@ -18,6 +19,7 @@ pub struct DataState {
     vault: Vault,
     pub bins: Bins,
     pub container_numbers: ContainerNumbers,
+    pub search_expressions: SearchExpressions,
     pub security_codes: SecurityCodes,
     pub velocity: Velocity,
 }
@@ -27,6 +29,7 @@ impl DataVault {
         Self(Arc::new(DataState {
             bins: Bins::default(),
             container_numbers: ContainerNumbers::new(&vault.db),
+            search_expressions: SearchExpressions::new(&vault.db),
             security_codes: SecurityCodes::new(vault),
             velocity: Velocity::new(vault),
             vault: vault.clone(),

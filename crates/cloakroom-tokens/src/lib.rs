@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`tokens`], then what uses tokens ([`queries`], [`documents`], [`enrichments`],
 //! [`reports`]) and what tokens use ([`intents`], [`attributes`], [`types`], [`client_encryption`],
-//! [`security_codes`], [`containers`], [`bins`]). [`data_vault`] and [`tokens::TokenVault`] are the contexts.
+//! [`security_codes`], [`containers`], [`search_expressions`], [`bins`]). [`data_vault`] and [`tokens::TokenVault`] are the contexts.
 
 pub mod documents;
 pub mod enrichments;
@@ -20,6 +20,7 @@ pub mod attributes;
 
 pub mod bins;
 pub mod containers;
+pub mod search_expressions;
 pub mod security_codes;
 pub mod types;
 
@@ -42,6 +43,7 @@ pub fn routes() -> OpenApiRouter<TokenVault> {
 pub fn statements() -> impl Iterator<Item = Statement> {
     [
         containers::STATEMENTS,
+        search_expressions::STATEMENTS,
         security_codes::STATEMENTS,
         bins::STATEMENTS,
         client_encryption::STATEMENTS,
@@ -52,6 +54,7 @@ pub fn statements() -> impl Iterator<Item = Statement> {
         tokens::UPDATE_STATEMENTS,
         tokens::DELETE_STATEMENTS,
         tokens::EXPIRED_STATEMENTS,
+        tokens::HISTORY_STATEMENTS,
         queries::STATEMENTS,
         reports::STATEMENTS,
     ]

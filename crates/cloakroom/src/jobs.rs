@@ -32,6 +32,8 @@ pub const CHECKS: &[&str] = &[
 
 const WATCH_PERIOD: Duration = Duration::from_secs(5);
 const MAINTENANCE_PERIOD: Duration = Duration::from_secs(1);
+/// How long Redis can write keys of security codes to disk before a node stops publishing them.
+const REDIS_CHECK_PERIOD: Duration = Duration::from_secs(60);
 /// How long card ranges take to spread from one node to the others.
 const CARD_RANGES_PERIOD: Duration = Duration::from_secs(4);
 /// The same while this node has none yet.
@@ -167,8 +169,14 @@ async fn store_deprecated_calls(node: Node) {
 /// Deletes the expired keys of security codes, and keeps the others published.
 async fn maintain_security_codes(node: Node) {
     let mut ticks = every(MAINTENANCE_PERIOD);
+    let mut checked_at: Option<Instant> = None;
     loop {
         ticks.tick().await;
+        if checked_at.is_none_or(|at| REDIS_CHECK_PERIOD <= at.elapsed()) {
+            // The check logs what it finds, and stops the publication of keys.
+            let _ignored = security_codes::check_redis(&node.security_codes).await;
+            checked_at = Some(Instant::now());
+        }
         security_codes::tend(&node.security_codes).await;
     }
 }

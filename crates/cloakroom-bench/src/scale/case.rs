@@ -108,6 +108,12 @@ pub(super) fn by_term(of: u64, fingerprint: Option<u64>, start: &Start) -> Strin
     format!("{TENANT}, {term}, {start}, {fingerprint}, {LIMIT}")
 }
 
+pub(super) fn by_any_term(of: &[u64], start: &Start) -> String {
+    let terms: Vec<String> = of.iter().map(|of| bytes(&term(*of))).collect();
+    let (terms, start) = (terms.join(", "), start.arguments("/"));
+    format!("{TENANT}, array[{terms}]::bytea[], {start}, {LIMIT}")
+}
+
 pub(super) fn bytes(bytes: &[u8]) -> String {
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("'\\x{hex}'")

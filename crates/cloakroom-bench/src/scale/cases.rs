@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use super::case::{
-    Case, DEEP, LIMIT, Limits, SIZE, Start, by_term, bytes, of_kinds, one_kind, rows_of_kind,
-    rows_of_term,
+    Case, DEEP, LIMIT, Limits, SIZE, Start, by_any_term, by_term, bytes, of_kinds, one_kind,
+    rows_of_kind, rows_of_term,
 };
 use super::database::Database;
 use super::shape::{
@@ -103,6 +103,12 @@ async fn lists(database: &Database) -> Result<Vec<Case>> {
             by_term(COMMON_DATA, None, &top),
         ),
         case(term, "nothing", WALK, by_term(9, None, &top)),
+        case(
+            "token_queries::by_any_term",
+            "a shared index value and nothing",
+            WALKS,
+            by_any_term(&[COMMON_DATA, 9], &top),
+        ),
     ])
 }
 

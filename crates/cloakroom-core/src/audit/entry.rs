@@ -200,7 +200,7 @@ pub struct Entry {
     pub(super) outcome: Outcome,
     pub(super) origin: Option<IpAddr>,
     pub(super) trace_id: Arc<str>,
-    /// Time of the operation, if the entry is queued.
+    /// Time of the operation, if it is known before the commit.
     pub(super) at: Option<Timestamp>,
     /// The event of the operation, inserted together with the entry.
     event: Option<Box<Event>>,
@@ -265,8 +265,9 @@ impl Entry {
         self
     }
 
-    /// Sets when the event of the operation happened, if the statement does not use the time of its commit.
-    pub fn set_event_time(&mut self, at: Timestamp) {
+    /// Sets when the operation happened, for the entry and its event. Without it, this is the time of the commit.
+    pub fn set_time(&mut self, at: Timestamp) {
+        self.at = Some(at);
         if let Some(event) = &mut self.event {
             event.at = Some(at);
         }

@@ -22,6 +22,7 @@ use crate::idempotency::request_key::{
     GrantsDigest, RequestKey, grants_digest, idempotency_key, is_single_use, request_mac, scope_of,
 };
 use crate::idempotency::{self, SealedResponse};
+use crate::keys::TenantKeys;
 use crate::vault::Vault;
 
 /// Requests with a key, by kind of response.
@@ -62,13 +63,22 @@ pub async fn execute_once<F>(
 where
     F: Future<Output = Response>,
 {
-    let keyed = match keyed_request(vault, &request) {
-        Ok(Some(keyed)) => keyed,
+    let caller = match keyed_caller(&request) {
+        Ok(Some(caller)) => caller,
         Ok(None) => return next(request).await,
         Err(error) => return error.into_response(),
     };
     // Boxed, because most requests have no idempotency key.
     let response = async {
+        let keys = match vault.keys.of(caller.tenant).await {
+            Ok(keys) => keys,
+            Err(error) => return ApiError::from(error).into_response(),
+        };
+        let keyed = match keyed_request(&request, caller, keys) {
+            Ok(Some(keyed)) => keyed,
+            Ok(None) => return next(request).await,
+            Err(error) => return error.into_response(),
+        };
         match acquire(vault, keyed).await {
             Ok(AcquireResult::Lease(caller, lease)) => {
                 execute(vault, caller, &lease, request, next).await
@@ -83,34 +93,45 @@ where
 /// A request with a key.
 struct KeyedRequest {
     caller: Arc<Caller>,
+    keys: Arc<TenantKeys>,
     key: RequestKey,
     request_mac: [u8; 32],
     grants: GrantsDigest,
 }
 
-/// The request's key, if it has one. A handler that needs a body that did not arrive fails, and the
-/// lease is released.
-fn keyed_request(vault: &Vault, request: &Request) -> Result<Option<KeyedRequest>, ApiError> {
-    let extensions = request.extensions();
-    let Some(caller) = extensions.get::<Arc<Caller>>() else {
+/// The caller of a request with a key.
+fn keyed_caller(request: &Request) -> Result<Option<Arc<Caller>>, ApiError> {
+    let Some(caller) = request.extensions().get::<Arc<Caller>>() else {
         return Ok(None);
     };
+    let (method, path) = (request.method(), request.uri().path());
+    let key = idempotency_key(method, path, request.headers())?;
+    Ok(key.map(|_| caller.clone()))
+}
+
+/// The request's key, if it has one. A handler that needs a body that did not arrive fails, and the
+/// lease is released.
+fn keyed_request(
+    request: &Request,
+    caller: Arc<Caller>,
+    keys: Arc<TenantKeys>,
+) -> Result<Option<KeyedRequest>, ApiError> {
     let (method, path) = (request.method(), request.uri().path());
     let Some(key) = idempotency_key(method, path, request.headers())? else {
         return Ok(None);
     };
-    let received = extensions.get::<Arc<Received>>();
+    let received = request.extensions().get::<Arc<Received>>();
     let body = received.and_then(|received| received.bytes());
-    let control = vault.keys.control();
     let key = RequestKey {
         tenant: caller.tenant,
-        scope: scope_of(control, caller, method, path, key),
+        scope: scope_of(&keys, &caller, method, path, key),
     };
     Ok(Some(KeyedRequest {
-        caller: caller.clone(),
         key,
-        grants: grants_digest(control, caller),
-        request_mac: request_mac(control, &key.scope, body.unwrap_or_default()),
+        grants: grants_digest(&keys, &caller),
+        request_mac: request_mac(&keys, &key.scope, body.unwrap_or_default()),
+        caller,
+        keys,
     }))
 }
 
@@ -124,7 +145,7 @@ async fn acquire(vault: &Vault, keyed: KeyedRequest) -> Result<AcquireResult, Ap
     let key = keyed.key;
     let fence = i64::from_be_bytes(random_bytes());
     let seconds = vault.config.idempotency.lease.as_secs_f64();
-    let keys = vault.keys.of(key.tenant).await?;
+    let acquired_at = vault.clock.now().await?;
     let (is_ours, stored) = match idempotency::acquire(&vault.db, &key, fence, seconds).await {
         Ok(acquired) => acquired,
         Err(error) => return Err(release_after_failure(vault, &key, fence, error).await),
@@ -141,9 +162,10 @@ async fn acquire(vault: &Vault, keyed: KeyedRequest) -> Result<AcquireResult, Ap
     let lease = Arc::new(Lease {
         key,
         fence,
+        acquired_at,
         request_mac: keyed.request_mac,
         grants: keyed.grants,
-        keys,
+        keys: keyed.keys,
         ended: AtomicBool::new(false),
     });
     let caller = keyed.caller.with_lease(lease.clone());

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use cloakroom_crypto::PolicyDigest;
+use cloakroom_crypto::RowPolicy;
 use cloakroom_platform::api::Answer;
 use http::StatusCode;
 use jiff::Timestamp;
@@ -13,11 +14,16 @@ use super::request_key::{GrantsDigest, RequestKey};
 use super::store::SealedResponse;
 use crate::keys::{self, Keyring, Record, TenantKeys};
 
+/// How long a response is stored.
+const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Held by the one request that may execute under its idempotency key.
 pub struct Lease {
     pub(crate) key: RequestKey,
     /// Random for every acquisition: writes of an earlier holder are rejected.
     pub(crate) fence: i64,
+    /// When it was acquired, by the database's clock.
+    pub(crate) acquired_at: Timestamp,
     pub(crate) request_mac: [u8; 32],
     /// Digest of the caller's permissions; the response is replayed only to a caller with the same
     /// permissions.
@@ -42,19 +48,27 @@ impl Lease {
         until: Option<Timestamp>,
     ) -> Result<String, keys::Error> {
         let status = response.status.as_u16();
-        let associated_data = AssociatedData::new(&self.key.scope, status, &self.request_mac);
+        let end = self.acquired_at.checked_add(RETENTION);
+        let end = end.unwrap_or(Timestamp::MAX);
+        let end = until.map_or(end, |until| until.min(end));
+        let associated_data = AssociatedData {
+            scope: &self.key.scope,
+            status,
+            request_mac: &self.request_mac,
+            fence: self.fence,
+            until: end,
+        };
         let sealed = self.keys.seal_response(
             &associated_data.record(),
             &pack(response, record, &self.grants),
         )?;
         Ok(format!(
-            "({},\"\\\\x{}\",{},{status},\"\\\\x{}\",\"\\\\x{}\",{})",
+            "({},\"\\\\x{}\",{},{status},\"\\\\x{}\",\"\\\\x{}\",{end})",
             self.key.tenant.number,
             hex::encode(self.key.scope),
             self.fence,
             hex::encode(sealed),
             hex::encode(self.request_mac),
-            until.map_or_else(String::new, |end| end.to_string()),
         ))
     }
 
@@ -82,34 +96,42 @@ pub(crate) async fn open(
     key: &RequestKey,
     stored: &SealedResponse,
 ) -> Result<StoredResponse, keys::Error> {
-    let associated_data = AssociatedData::new(&key.scope, stored.status, &stored.request_mac);
+    let associated_data = AssociatedData {
+        scope: &key.scope,
+        status: stored.status,
+        request_mac: &stored.request_mac,
+        fence: stored.fence,
+        until: stored.until,
+    };
     let opened = keyring
         .open_response(key.tenant, &associated_data.record(), &stored.sealed)
         .await?;
     unpack(stored.status, opened.expose()).ok_or(keys::Error::Integrity)
 }
 
-/// Associated data of a stored response: it does not decrypt as the response to any other request.
+/// Associated data of a stored response, which are all columns of its row: it does not decrypt as the response to any
+/// other request, or after its end.
 struct AssociatedData<'a> {
     scope: &'a [u8; 32],
-    policy: PolicyDigest,
+    status: u16,
+    request_mac: &'a [u8],
+    fence: i64,
+    until: Timestamp,
 }
 
 impl<'a> AssociatedData<'a> {
-    fn new(scope: &'a [u8; 32], status: u16, request_mac: &[u8]) -> Self {
-        let policy = PolicyDigest::new::<&str>("reply", &[], None)
-            .with("status", &status.to_string())
-            .with("request", &hex::encode(request_mac));
-        Self { scope, policy }
-    }
-
     fn record(&self) -> Record<'a> {
+        let policy = RowPolicy::new("reply", 0)
+            .number(Some(self.status.into()))
+            .bytes(Some(self.request_mac))
+            .number(Some(self.fence))
+            .number(Some(self.until.as_microsecond()));
         Record {
             kind: "reply",
             id: self.scope,
             column: "sealed",
             row_version: 1,
-            policy: self.policy,
+            policy: policy.digest(),
         }
     }
 }

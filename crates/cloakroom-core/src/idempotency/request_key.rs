@@ -1,7 +1,7 @@
 //! Reads the idempotency key of a request and derives what is stored about the request.
 //!
-//! Only MACs are stored: of the scope that the key applies to, of the request body and of the
-//! caller's grants.
+//! Only MACs are stored, under a key of the tenant that is destroyed with it: of the scope that the key applies to, of
+//! the request body and of the caller's grants.
 
 use cloakroom_crypto::Sensitive;
 use cloakroom_platform::api::ApiError;
@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, Method};
 use serde_json::Value;
 
 use crate::access::{Principal, PrincipalKind};
-use crate::keys::ControlKey;
+use crate::keys::TenantKeys;
 
 const HEADER: HeaderName = HeaderName::from_static("bt-idempotency-key");
 const LENGTH_MAX: usize = 255;
@@ -97,7 +97,7 @@ pub(crate) fn idempotency_key<'a>(
 /// All API keys of an application share their scopes, so a retry may use a rotated API key. The scope includes the
 /// path because some clients send one idempotency key for different requests.
 pub(crate) fn scope_of(
-    control: &ControlKey,
+    keys: &TenantKeys,
     principal: &Principal,
     method: &Method,
     path: &str,
@@ -114,13 +114,13 @@ pub(crate) fn scope_of(
         path.as_bytes(),
         key.as_bytes(),
     ];
-    control.authenticate(SCOPE_DOMAIN, &parts)
+    keys.request_mac(SCOPE_DOMAIN, &parts)
 }
 
 /// Computes the MAC of the permissions and access rules of a principal. A response is replayed only
 /// while they are unchanged.
-pub(crate) fn grants_digest(control: &ControlKey, principal: &Principal) -> GrantsDigest {
-    control.authenticate(GRANTS_DOMAIN, &[principal.grants.to_text().as_bytes()])
+pub(crate) fn grants_digest(keys: &TenantKeys, principal: &Principal) -> GrantsDigest {
+    keys.request_mac(GRANTS_DOMAIN, &[principal.grants.to_text().as_bytes()])
 }
 
 /// Computes the MAC of a request body, which detects a retry with a different body.
@@ -128,11 +128,11 @@ pub(crate) fn grants_digest(control: &ControlKey, principal: &Principal) -> Gran
 /// Excludes sensitive authentication data such as security codes: PCI DSS prohibits its storage, and
 /// the MAC of three digits can be searched exhaustively by anyone who has the key. A body that is
 /// not JSON counts as null.
-pub(crate) fn request_mac(control: &ControlKey, scope: &[u8], body: &[u8]) -> [u8; 32] {
+pub(crate) fn request_mac(keys: &TenantKeys, scope: &[u8], body: &[u8]) -> [u8; 32] {
     let mut value: Value = serde_json::from_slice(body).unwrap_or_default();
     remove_authentication_data(&mut value);
     let text = Sensitive::new(value.to_string());
-    control.authenticate(REQUEST_DOMAIN, &[scope, text.expose().as_bytes()])
+    keys.request_mac(REQUEST_DOMAIN, &[scope, text.expose().as_bytes()])
 }
 
 fn remove_authentication_data(value: &mut Value) {
@@ -148,7 +148,6 @@ fn remove_authentication_data(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use cloakroom_crypto::Key;
     use http::HeaderValue;
 
     use super::*;
@@ -179,8 +178,9 @@ mod tests {
     /// No path accepts two methods that change data, so an HTTP test cannot show this.
     #[test]
     fn keys_are_scoped_to_the_method() {
-        let (control, principal) = (ControlKey::new(vec![Key::generate()]), test_principal());
-        let scope = |method| scope_of(&control, &principal, method, "/tokens", "k");
+        let principal = test_principal();
+        let keys = TenantKeys::generate(principal.tenant);
+        let scope = |method| scope_of(&keys, &principal, method, "/tokens", "k");
 
         assert_eq!(scope(&Method::POST), scope(&Method::POST));
         assert_ne!(scope(&Method::POST), scope(&Method::PUT));

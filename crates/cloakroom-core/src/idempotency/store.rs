@@ -1,6 +1,7 @@
 //! SQL statements of leases and stored responses.
 
 use cloakroom_platform::storage::{Db, Error, Params, statements};
+use jiff::Timestamp;
 use tokio_postgres::Row;
 
 use super::request_key::RequestKey;
@@ -30,7 +31,7 @@ macro_rules! insert_response {
         ), replied as (
             insert into reply (tenant_id, scope, fence, status, sealed, request_mac, until)
             select kept.tenant_id, kept.scope, ended.fence, kept.status, kept.sealed,
-                   kept.request_mac, least(now() + interval '24 hours', kept.until)
+                   kept.request_mac, kept.until
             from unnest(",
             $rows,
             "::text[]::reply[]) as kept
@@ -63,7 +64,7 @@ macro_rules! stored_response {
     () => {
         concat!(
             "answered as materialized (
-            select status, sealed, request_mac
+            select status, sealed, request_mac, fence, until
             from reply
             where tenant_id = $1
               and scope = $2
@@ -109,7 +110,8 @@ statements! {
               and not (", is_fresh!(), ")
               and exists (select from taken)
         )
-        select exists (select from taken), exists (select from at_once), status, sealed, request_mac
+        select exists (select from taken), exists (select from at_once), status, sealed, request_mac,
+               answered.fence, answered.until
         from (select) as one
         left join answered on true");
     RELEASE: "idempotency::release" = concat!(
@@ -120,12 +122,13 @@ statements! {
               and fence = $3
             returning true
         )
-        select exists (select from gone), exists (select from at_once), status, sealed, request_mac
+        select exists (select from gone), exists (select from at_once), status, sealed, request_mac,
+               answered.fence, answered.until
         from (select) as one
         left join answered on true");
     FIND: "idempotency::find" = concat!(
         "with ", stored_response!(), "
-        select false, false, status, sealed, request_mac
+        select false, false, status, sealed, request_mac, fence, until
         from answered");
     // For requests that changed nothing, and so have no other statement to carry their response.
     STORE_RESPONSE: "idempotency::keep" = concat!(
@@ -168,6 +171,9 @@ pub(crate) struct SealedResponse {
     pub status: u16,
     pub sealed: Vec<u8>,
     pub request_mac: Vec<u8>,
+    /// The fence of the lease that it was stored under.
+    pub fence: i64,
+    pub until: Timestamp,
 }
 
 impl SealedResponse {
@@ -176,6 +182,8 @@ impl SealedResponse {
             status: row.get::<_, Option<i16>>(2)?.unsigned_abs(),
             sealed: row.get(3),
             request_mac: row.get(4),
+            fence: row.get(5),
+            until: row.get(6),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! Creates keys: the system keys when the vault is initialized, and the keys of a new tenant.
 
 use cloakroom_crypto::{
-    AuditAuthority, Control, Data, Fingerprinting, Index, Key, Purpose, Reply, RootKek, TenantKek,
-    WrapContext, Wraps,
+    AuditAuthority, Control, Data, Fingerprinting, Index, Key, Purpose, Reply, Request, RootKek,
+    TenantKek, WrapContext, Wraps,
 };
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Transaction};
@@ -60,6 +60,7 @@ pub async fn create_tenant_keys(
         wrap_below_tenant(&kek, &Key::<Fingerprinting>::generate(), &context)?,
         wrap_below_tenant(&kek, &Key::<Index>::generate(), &context)?,
         wrap_below_tenant(&kek, &Key::<Reply>::generate(), &context)?,
+        wrap_below_tenant(&kek, &Key::<Request>::generate(), &context)?,
     ];
     for key in &keys {
         store::insert_tenant_key(transaction, tenant, key).await?;

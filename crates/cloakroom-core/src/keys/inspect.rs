@@ -1,8 +1,8 @@
 //! Verifies every stored key: it must unwrap, and match the check value of its row.
 
 use cloakroom_crypto::{
-    AuditAuthority, Control, Data, Fingerprinting, Index, Key, Purpose, Reply, RootKek, Signing,
-    TenantKek, WrapContext, Wraps,
+    AuditAuthority, Control, Data, Fingerprinting, Index, Key, Purpose, Reply, Request, RootKek,
+    Signing, TenantKek, WrapContext, Wraps,
 };
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Db;
@@ -65,12 +65,14 @@ pub async fn inspect(
         report.require_active::<Fingerprinting>(&rows, &owner);
         report.require_active::<Index>(&rows, &owner);
         report.require_active::<Reply>(&rows, &owner);
+        report.require_active::<Request>(&rows, &owner);
         for row in &rows {
             let context = context_of(environment, *tenant, row);
             report.verify_below_tenant::<Data>(&keks, &context, row, &owner);
             report.verify_below_tenant::<Fingerprinting>(&keks, &context, row, &owner);
             report.verify_below_tenant::<Index>(&keks, &context, row, &owner);
             report.verify_below_tenant::<Reply>(&keks, &context, row, &owner);
+            report.verify_below_tenant::<Request>(&keks, &context, row, &owner);
         }
     }
     Ok(report)

@@ -174,6 +174,7 @@ impl Keyring {
             reply: self.sealing(tenant, &keks, &rows)?,
             fingerprinting: self.active(tenant, &keks, &rows)?,
             index: self.active(tenant, &keks, &rows)?,
+            request: self.active(tenant, &keks, &rows)?,
         })
     }
 

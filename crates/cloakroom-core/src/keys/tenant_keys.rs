@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cloakroom_crypto::{
-    Data, Fingerprint, Fingerprinting, Index, Key, PolicyDigest, RecordContext, Reply,
-    SealsRecords, Sensitive, blind_term, fingerprint, open, seal, sealed_key_version,
+    Data, Fingerprint, Fingerprinting, Index, Key, PolicyDigest, RecordContext, Reply, Request,
+    SealsRecords, Sensitive, blind_term, fingerprint, mac, open, seal, sealed_key_version,
 };
 use cloakroom_platform::ids::TenantId;
 
@@ -20,7 +20,7 @@ pub struct Record<'a> {
     pub policy: PolicyDigest,
 }
 
-/// A tenant's keys: two for sealing, and two for keyed digests.
+/// A tenant's keys: two for sealing, and three for keyed digests.
 pub struct TenantKeys {
     pub(super) environment: Arc<str>,
     pub(super) tenant: TenantId,
@@ -28,6 +28,7 @@ pub struct TenantKeys {
     pub(super) reply: SealingKeys<Reply>,
     pub(super) fingerprinting: Key<Fingerprinting>,
     pub(super) index: Key<Index>,
+    pub(super) request: Key<Request>,
 }
 
 /// Every usable version of a key: the active one seals, all of them open.
@@ -70,6 +71,11 @@ impl TenantKeys {
         blind_term(&self.index, domain, value)
     }
 
+    /// Authenticates a request with an idempotency key; `domain` separates its parts.
+    pub(crate) fn request_mac(&self, domain: &str, parts: &[&[u8]]) -> [u8; 32] {
+        mac(&self.request, domain, parts)
+    }
+
     fn context<'a>(&'a self, record: &Record<'a>) -> RecordContext<'a> {
         RecordContext {
             environment: &self.environment,
@@ -79,6 +85,32 @@ impl TenantKeys {
             column: record.column,
             row_version: record.row_version,
             policy: record.policy,
+        }
+    }
+}
+
+#[cfg(test)]
+impl TenantKeys {
+    /// New keys, for tests of rules that need some.
+    pub(crate) fn generate(tenant: TenantId) -> Self {
+        Self {
+            environment: "test".into(),
+            tenant,
+            data: SealingKeys::generate(),
+            reply: SealingKeys::generate(),
+            fingerprinting: Key::generate(),
+            index: Key::generate(),
+            request: Key::generate(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl<P: SealsRecords> SealingKeys<P> {
+    fn generate() -> Self {
+        Self {
+            active: 1,
+            versions: vec![(1, Key::generate())],
         }
     }
 }

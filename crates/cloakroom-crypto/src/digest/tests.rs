@@ -1,7 +1,7 @@
 //! Tests of what each digest depends on.
 
 use super::*;
-use crate::{Control, Reply};
+use crate::{Control, Request};
 
 #[test]
 fn named_uuids_depend_on_scope_and_name() {
@@ -35,7 +35,7 @@ fn a_mac_depends_on_key_domain_and_parts() {
 
 #[test]
 fn a_mac_with_a_flipped_bit_is_rejected() {
-    let key = Key::<Reply>::generate();
+    let key = Key::<Request>::generate();
     let digest = mac(&key, "request", &[b"body"]);
 
     for bit in 0..256 {

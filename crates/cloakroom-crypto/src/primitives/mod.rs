@@ -1,7 +1,7 @@
 //! Thin wrappers around the primitives of `aws-lc-rs`. No primitive is implemented here.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-use aws_lc_rs::digest::{Context as DigestContext, SHA256};
+use aws_lc_rs::digest::{Context as DigestContext, SHA256, digest};
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::hmac;
@@ -63,6 +63,10 @@ pub(crate) fn sha256_fields<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> [
         context.update(field);
     }
     first_32(context.finish().as_ref())
+}
+
+pub(crate) fn sha256(message: &[u8]) -> [u8; 32] {
+    first_32(digest(&SHA256, message).as_ref())
 }
 
 /// Derives one 256-bit key with HKDF-SHA-256.

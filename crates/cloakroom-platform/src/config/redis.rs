@@ -12,7 +12,7 @@ section! {
     /// counters of limits. If unset, each node stores these in its own memory, which is sufficient for a single node.
     pub struct Redis in "redis" {
         /// URL of the server, such as `rediss://cloakroom:PASSWORD@redis.internal:6379/0`. Disable
-        /// persistence on the server (`save ""`, `appendonly no`).
+        /// persistence on the server (`save ""`, `appendonly no`, `repl-diskless-sync yes`).
         pub url: Option<Secret> = None,
         /// File that contains the URL, instead of `url`.
         pub url_file: Option<PathBuf> = None,
@@ -22,6 +22,9 @@ section! {
         /// Allows connections without TLS to a server on another host in production. Set it only if the network
         /// between them is encrypted. Otherwise such a node does not start.
         pub allow_plaintext: bool = false,
+        /// Allows a server in production that refuses `CONFIG GET`, such as a managed one. Set it only if the server
+        /// writes nothing to disk. Otherwise a node does not start with such a server.
+        pub allow_unchecked_persistence: bool = false,
     }
 }
 

@@ -24,6 +24,8 @@ pub struct DatabaseClock {
     sample: Mutex<Option<Sample>>,
     /// Added to every reading, in seconds.
     offset: AtomicI64,
+    /// The only time that a test reads from this clock.
+    frozen: Mutex<Option<Timestamp>>,
 }
 
 /// One reading of the database's clock.
@@ -40,7 +42,15 @@ impl DatabaseClock {
             db,
             sample: Mutex::default(),
             offset: AtomicI64::new(0),
+            frozen: Mutex::default(),
         }
+    }
+
+    /// Stops this clock at a time, or starts it again, for tests of rows that are bound to the time of their creation.
+    #[doc(hidden)]
+    pub fn freeze(&self, at: Option<Timestamp>) {
+        *self.frozen.lock().unwrap_or_else(PoisonError::into_inner) = at;
+        *self.sample.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// The current time with the database's precision of microseconds, without a round trip once there is a sample.
@@ -48,6 +58,7 @@ impl DatabaseClock {
         let sample = *self.sample.lock().unwrap_or_else(PoisonError::into_inner);
         match sample {
             Some(sample) => Ok(self.shifted(sample.now())),
+            // A frozen clock has no sample, so that reading a running one costs nothing more.
             None => Box::pin(self.synchronize()).await,
         }
     }
@@ -55,6 +66,10 @@ impl DatabaseClock {
     /// Re-samples until the round trip is short: events at different nodes are ordered by this clock, and its error is
     /// at most half of the round trip.
     pub async fn synchronize(&self) -> Result<Timestamp, Error> {
+        let frozen = *self.frozen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = frozen {
+            return Ok(at);
+        }
         let mut sample = Sample::take(&self.db).await?;
         for _ in 1..SAMPLES_MAX {
             if sample.round_trip <= ROUND_TRIP_GOAL {

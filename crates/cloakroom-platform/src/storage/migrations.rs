@@ -131,6 +131,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "access_state",
         sql: include_str!("../../../../migrations/0024_access_state.sql"),
     },
+    Migration {
+        number: 25,
+        name: "search_expressions",
+        sql: include_str!("../../../../migrations/0025_search_expressions.sql"),
+    },
 ];
 
 /// The table of applied migrations. They are identified by number alone: an applied migration is never edited.

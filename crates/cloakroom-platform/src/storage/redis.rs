@@ -57,13 +57,19 @@ pub struct RedisUnavailable;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persistence {
     Off,
-    On,
+    /// A setting that makes the server write to disk.
+    On(&'static str),
     /// The server does not permit `CONFIG GET`.
     Hidden,
 }
 
-/// A reply to `CONFIG GET`: name and value.
-type NamedSetting = (String, String);
+/// Settings that keep data in memory, and their values. With `repl-diskless-sync no`, the server writes a dump for each
+/// replica that connects, although `save` is empty.
+const VOLATILE_SETTINGS: [(&str, &str); 3] = [
+    ("save", ""),
+    ("appendonly", "no"),
+    ("repl-diskless-sync", "yes"),
+];
 
 impl Redis {
     /// Creates the client, if a URL is configured. The connection is opened on first use.
@@ -153,20 +159,22 @@ impl Redis {
             .query_in_background(pipe().cmd("PING").ignore())
             .await?;
         let mut settings = pipe();
-        settings.cmd("CONFIG").arg("GET").arg("save");
-        settings.cmd("CONFIG").arg("GET").arg("appendonly");
-        Ok(
-            match self
-                .query_in_background::<[NamedSetting; 2]>(&settings)
-                .await
-            {
-                Ok([(_, save), (_, appendonly)]) if save.is_empty() && appendonly == "no" => {
-                    Persistence::Off
-                }
-                Ok(_) => Persistence::On,
-                Err(RedisUnavailable) => Persistence::Hidden,
-            },
-        )
+        for (name, _) in VOLATILE_SETTINGS {
+            settings.cmd("CONFIG").arg("GET").arg(name);
+        }
+        // Each reply is a name and a value, or empty if the server does not know the setting.
+        let replies: Result<Vec<Vec<String>>, _> = self.query_in_background(&settings).await;
+        let Ok(replies) = replies else {
+            return Ok(Persistence::Hidden);
+        };
+        for ((name, volatile), reply) in VOLATILE_SETTINGS.into_iter().zip(&replies) {
+            match reply.get(1) {
+                None => return Ok(Persistence::Hidden),
+                Some(value) if value != volatile => return Ok(Persistence::On(name)),
+                Some(_) => {}
+            }
+        }
+        Ok(Persistence::Off)
     }
 
     async fn send_within_limits<T: FromRedisValue>(

@@ -9,6 +9,7 @@ use cloakroom_platform::api::FieldError;
 use serde_json::{Map, Value};
 
 use super::{evaluate_to_text, fingerprint_by_type, fingerprint_of, normalize};
+use crate::search_expressions::Domain;
 use crate::types::{TokenKind, evaluate_truncated};
 
 /// A search term, truncated to its length in the `term` table.
@@ -20,7 +21,13 @@ pub struct DigestInput<'a> {
     pub data: &'a Value,
     pub metadata: Option<&'a Map<String, Value>>,
     pub fingerprint: FingerprintSource<'a>,
-    pub search_indexes: &'a [Arc<Template>],
+    pub search_indexes: &'a [SearchIndex],
+}
+
+/// A search expression and the domain of its terms.
+pub struct SearchIndex {
+    pub template: Arc<Template>,
+    pub domain: Domain,
 }
 
 /// The expression that the fingerprint is computed from.
@@ -48,9 +55,9 @@ impl DigestInput<'_> {
             None
         });
         let mut terms: Vec<Term> = fingerprint.iter().map(fingerprint_term).collect();
-        for (index, template) in self.search_indexes.iter().enumerate() {
-            match self.index_text(template) {
-                Ok(text) => terms.push(data_term(keys, &text)),
+        for (index, search_index) in self.search_indexes.iter().enumerate() {
+            match self.index_text(&search_index.template) {
+                Ok(text) => terms.push(data_term(keys, &search_index.domain, &text)),
                 Err(rule) => broken.push(FieldError::new(format!("search_indexes[{index}]"), rule)),
             }
         }
@@ -109,11 +116,15 @@ pub fn fingerprint_term(fingerprint: &Fingerprint) -> Term {
     term
 }
 
-/// The term of a search index value.
-///
-/// A search specifies a value and no expression, so all expressions share one domain.
-pub fn data_term(keys: &TenantKeys, value: &str) -> Term {
-    keys.term("data", normalize(value).as_bytes())
+/// The term of a search index value in the domain of its expression.
+fn data_term(keys: &TenantKeys, domain: &Domain, value: &str) -> Term {
+    keys.term(domain.as_str(), normalize(value).as_bytes())
+}
+
+/// The terms of a searched value: one per domain, because a search specifies no expression.
+pub fn data_terms(keys: &TenantKeys, domains: &[Domain], value: &str) -> Vec<Term> {
+    let term = |domain| data_term(keys, domain, value);
+    domains.iter().map(term).collect()
 }
 
 /// The case-sensitive term of a metadata entry.

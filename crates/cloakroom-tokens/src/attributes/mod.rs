@@ -16,8 +16,8 @@ pub use self::attribute::{
 };
 pub use self::details::Details;
 pub use self::digest::{
-    DigestInput, Digests, FingerprintSource, Term, data_term, fingerprint_term, fingerprint_text,
-    fold_case, folded_metadata_terms, metadata_term,
+    DigestInput, Digests, FingerprintSource, SearchIndex, Term, data_terms, fingerprint_term,
+    fingerprint_text, fold_case, folded_metadata_terms, metadata_term,
 };
 pub use self::expression::{evaluate_to_text, parse_mask, parse_template, sources};
 pub use self::fingerprint::{

@@ -21,7 +21,7 @@ use crate::attributes::{
 };
 use crate::client_encryption::{RequestData, SentData, resolve_request_data};
 use crate::data_vault::DataVault;
-use crate::security_codes::{self, SealedCode};
+use crate::security_codes::{self, Retention, SealedCode};
 use crate::types::{SecurityCode, TokenKind, ValidatedData, validate_data};
 
 /// An intent to create, not yet validated.
@@ -119,12 +119,12 @@ pub async fn prepare(
     let code = match &validated.security_code {
         SecurityCode::Given(code) => {
             // At most as long as the intent itself.
-            let retention = caller.quotas.cvc_retention.min(retention);
-            let (tenant, code) = (caller.tenant, code.expose());
-            Some(
-                security_codes::seal(&vault.security_codes, tenant, &intent.id, code, retention)
-                    .await?,
-            )
+            let retention = Retention {
+                from: created_at,
+                duration: caller.quotas.cvc_retention.min(retention),
+            };
+            let (codes, code) = (&vault.security_codes, code.expose());
+            Some(security_codes::seal(codes, caller.tenant, &intent.id, code, retention).await?)
         }
         SecurityCode::Absent | SecurityCode::Removed => None,
     };

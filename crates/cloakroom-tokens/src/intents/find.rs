@@ -92,8 +92,8 @@ async fn find_code(
     id: &Uuid,
 ) -> Result<Option<Sensitive<String>>, storage::Error> {
     match store::find_code(&vault.db, caller.tenant, id).await? {
-        Some((key, sealed)) => {
-            Ok(security_codes::open(&vault.security_codes, caller.tenant, id, &key, &sealed).await)
+        Some(code) => {
+            Ok(security_codes::open(&vault.security_codes, caller.tenant, id, &code).await)
         }
         None => Ok(None),
     }

@@ -2,7 +2,7 @@
 
 use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::keys::Record;
-use cloakroom_crypto::{Fingerprint, PolicyDigest, Sensitive};
+use cloakroom_crypto::{Fingerprint, RowPolicy, Sensitive};
 use cloakroom_platform::api::format_utc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -57,13 +57,17 @@ impl TokenIntent {
         )
     }
 
-    /// The associated data of the ciphertext. Changing any of it with SQL makes the data undecryptable.
+    /// The associated data of the ciphertext. Changing any of it with SQL makes the data undecryptable. The security
+    /// code is bound to the intent by itself, because it can be deleted earlier.
     pub(super) fn record(&self) -> Record<'_> {
-        let expires_at = Some(self.expires_at.as_microsecond());
-        let mut policy = PolicyDigest::new::<&str>(self.kind.name(), &[], expires_at);
-        if let Some(fingerprint) = &self.fingerprint {
-            policy = policy.with("fingerprint", &hex::encode(fingerprint.as_bytes()));
-        }
+        let fingerprint = self.fingerprint.as_ref();
+        let policy = RowPolicy::new("token_intent", 0)
+            .text(Some(self.kind.name()))
+            .bytes(fingerprint.map(|print| &print.as_bytes()[..]))
+            .bytes(Some(self.created_by.as_bytes()))
+            .number(Some(self.created_at.as_microsecond()))
+            .number(Some(self.expires_at.as_microsecond()))
+            .digest();
         Record {
             kind: "token_intent",
             id: self.id.as_bytes(),

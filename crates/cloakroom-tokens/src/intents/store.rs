@@ -68,7 +68,7 @@ statements! {
             insert into token_intent
                 (tenant_id, intent_id, kind, fingerprint, sealed, created_by, created_at,
                  expires_at, code_key_id, code_sealed, code_until)
-            values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(secs => $11))
+            values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
             returning true
         ), ", audited!("fresh", entries = "$12", responses = "$13", events = "$14"), "
         select true
@@ -80,7 +80,7 @@ statements! {
           and intent_id = $2
           and expires_at > now()";
     FIND_CODE: "token_intents::find_code" =
-        "select code_key_id, code_sealed
+        "select code_key_id, code_sealed, code_until
         from token_intent
         where tenant_id = $1
           and intent_id = $2
@@ -161,7 +161,7 @@ pub(super) async fn insert(
         &intent.expires_at,
         &code.map(|code| &code.key_id),
         &code.map(|code| &code.sealed),
-        &code.map(|code| code.retention.as_secs_f64()),
+        &code.map(|code| code.until),
     ];
     change.run(&INSERT, params).await?;
     Ok(())
@@ -177,14 +177,18 @@ pub(super) async fn find(
     Ok(row.map(|row| (intent(&row), row.get(6))))
 }
 
-/// Finds the key id and the sealed security code of an intent, unless the intent or the code has expired.
+/// Finds the sealed security code of an intent, unless the intent or the code has expired.
 pub(super) async fn find_code(
     db: &Db,
     tenant: TenantId,
     id: &Uuid,
-) -> Result<Option<(Vec<u8>, Vec<u8>)>, Error> {
+) -> Result<Option<SealedCode>, Error> {
     let row = db.read_optional(&FIND_CODE, &[&tenant.number, id]).await?;
-    Ok(row.map(|row| (row.get(0), row.get(1))))
+    Ok(row.map(|row| SealedCode {
+        key_id: row.get(0),
+        sealed: row.get(1),
+        until: row.get(2),
+    }))
 }
 
 fn intent(row: &Row) -> Option<TokenIntent> {

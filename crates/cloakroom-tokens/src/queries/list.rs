@@ -11,9 +11,10 @@ use cloakroom_platform::storage;
 use super::cursor::{self, Endpoint, Position};
 use super::store::{self, PageStart, SortKey, TermFilter};
 use super::{Condition, Error, Filter, Page};
-use crate::attributes::{data_term, fingerprint_term, metadata_term, numbers_in_search};
+use crate::attributes::{Term, data_terms, fingerprint_term, metadata_term, numbers_in_search};
 use crate::containers;
-use crate::tokens::{self, TokenRow, TokenVault, TokenView};
+use crate::search_expressions::domains;
+use crate::tokens::{self, SearchTerms, TokenRow, TokenVault, TokenView};
 use crate::types::TokenKind;
 
 /// Rows per scan if the caller's rules cover only some of them, and scans per request.
@@ -96,7 +97,14 @@ async fn read_page(
             })?)
         }
     };
-    let tokens = tokens::view_readable(vault, caller, rows, permission).await?;
+    let searched = scan.table_filter.search_terms();
+    let searched = searched.as_ref();
+    let mut tokens = tokens::view_readable(vault, caller, rows, permission, searched).await?;
+    // Rows of `term` are not authenticated, and neither are the paths by which the scan selected them.
+    tokens.retain(|view| {
+        let container = filter.container.as_ref();
+        container.is_none_or(|container| container.holds(&view.token.container))
+    });
     tokens::record_reads(vault, caller, operation(permission), &tokens).await?;
     Ok(TokenPage { tokens, next })
 }
@@ -138,6 +146,7 @@ async fn open_cursor(
 enum TableFilter {
     Kinds(Vec<i16>),
     Term(TermFilter),
+    AnyTerm(Vec<Term>),
 }
 
 impl TableFilter {
@@ -154,7 +163,8 @@ impl TableFilter {
             Some(Condition::Data(value)) => {
                 velocity::admit(&vault.velocity, caller, &numbers_in_search(value.expose()))
                     .await?;
-                Some(Self::Term(TermFilter::of(data_term(&keys, value.expose()))))
+                let domains = domains(&vault.search_expressions, caller.tenant).await?;
+                Some(Self::AnyTerm(data_terms(&keys, &domains, value.expose())))
             }
             Some(Condition::Metadata { key, value }) => {
                 Some(Self::Term(TermFilter::of(metadata_term(&keys, key, value))))
@@ -166,6 +176,17 @@ impl TableFilter {
                 })
             }),
         })
+    }
+}
+
+impl TableFilter {
+    /// The terms that every token on the page must have.
+    fn search_terms(&self) -> Option<SearchTerms> {
+        match self {
+            Self::Kinds(_) => None,
+            Self::Term(filter) => Some(SearchTerms::any_of(vec![filter.term])),
+            Self::AnyTerm(terms) => Some(SearchTerms::any_of(terms.clone())),
+        }
     }
 }
 
@@ -281,6 +302,9 @@ impl Scan<'_> {
             }
             TableFilter::Term(filter) => {
                 store::by_term(db, tenant, filter, page_start, limit).await
+            }
+            TableFilter::AnyTerm(terms) => {
+                store::by_any_term(db, tenant, terms, page_start, limit).await
             }
         }
     }

@@ -6,10 +6,11 @@ use cloakroom_core::velocity;
 use cloakroom_platform::api::NumberedPage;
 
 use super::list::{all_kinds, container_of, is_covered, operation};
-use super::store::{self, OffsetPage, Reach, TermsV1};
+use super::store::{self, OffsetPage, Reach};
 use super::{Error, FilterV1};
-use crate::attributes::{TokenId, data_term, fold_case, folded_metadata_terms, numbers_in_search};
-use crate::tokens::{self, TokenRow, TokenVault, TokenView};
+use crate::attributes::{TokenId, data_terms, fold_case, folded_metadata_terms, numbers_in_search};
+use crate::search_expressions::domains;
+use crate::tokens::{self, SearchTerms, TokenRow, TokenVault, TokenView};
 
 /// Rows that are scanned if the caller's rules cover only some of them. v1 has no cursor to continue a scan.
 const SCAN_ROWS: i64 = 1_000;
@@ -77,17 +78,16 @@ async fn read_page(
     };
     let scanned = OffsetPage { offset, size };
     let (db, tenant) = (&vault.db, caller.tenant);
-    let (mut rows, mut total) = match terms_of(vault, caller, filter).await? {
+    let searched = terms_of(vault, caller, filter).await?;
+    let (mut rows, mut total) = match &searched {
         None => store::page_v1(db, tenant, &reach, &all_kinds(), scanned).await?,
-        Some(search_terms) => {
-            store::page_v1_by_terms(db, tenant, &reach, &search_terms, scanned).await?
-        }
+        Some(searched) => store::page_v1_by_terms(db, tenant, &reach, searched, scanned).await?,
     };
     if !is_exact {
         (rows, total) = covered(vault, caller, rows, page, permission).await?;
     }
     Ok(TokenPageV1 {
-        tokens: tokens::view_readable(vault, caller, rows, permission).await?,
+        tokens: tokens::view_readable(vault, caller, rows, permission, searched.as_ref()).await?,
         total: total.unsigned_abs(),
     })
 }
@@ -119,9 +119,9 @@ async fn terms_of(
     vault: &TokenVault,
     caller: &Caller,
     filter: &FilterV1,
-) -> Result<Option<TermsV1>, Error> {
+) -> Result<Option<SearchTerms>, Error> {
     let keys = vault.keys.of(caller.tenant).await?;
-    let mut search_terms = TermsV1 {
+    let mut search_terms = SearchTerms {
         terms: Vec::new(),
         conditions: filter.metadata.len() + usize::from(filter.data.is_some()),
     };
@@ -132,7 +132,9 @@ async fn terms_of(
     }
     if let Some(data) = &filter.data {
         velocity::admit(&vault.velocity, caller, &numbers_in_search(data.expose())).await?;
-        search_terms.terms.push(data_term(&keys, data.expose()));
+        let domains = domains(&vault.search_expressions, caller.tenant).await?;
+        let terms = data_terms(&keys, &domains, data.expose());
+        search_terms.terms.extend(terms);
     }
     Ok((search_terms.conditions > 0).then_some(search_terms))
 }

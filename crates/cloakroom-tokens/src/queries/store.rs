@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::attributes::Term;
-use crate::tokens::{TokenRow, token_columns};
+use crate::tokens::{SearchTerms, TokenRow, token_columns};
 
 /// The position of a token in its container; pages continue below it.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ macro_rules! expired {
     };
 }
 
-/// The keys of the tokens that have `$5` of the terms `$2`, in the containers between `$3` and `$4`. Does not read the
+/// The keys of the tokens that have at least `$5` of the terms `$2`, in the containers between `$3` and `$4`. Does not read the
 /// tokens themselves.
 macro_rules! with_terms {
     () => {
@@ -82,7 +82,7 @@ macro_rules! with_terms {
             expired!(),
             "
             group by found.path, found.created_at, found.token_id
-            having count(*) = $5"
+            having count(*) >= $5"
         )
     };
 }
@@ -146,6 +146,40 @@ statements! {
         order by term.path desc, term.created_at desc, term.token_id desc
         limit $8"
     );
+    // `token_queries::by_term` for several terms, as `token_queries::of_kinds` does it for types. A token can have
+    // several of them.
+    BY_ANY_TERM: "token_queries::by_any_term" = concat!(
+        "with page as (
+            select distinct found.path, found.created_at, found.token_id
+            from unnest($2::bytea[]) as wanted (term)
+            cross join lateral (
+                select term.path, term.created_at, term.token_id
+                from term
+                join token
+                  on token.tenant_id = $1
+                 and token.token_id = term.token_id
+                where term.tenant_id = $1
+                  and term.term = wanted.term
+                  and term.path >= $3
+                  and (term.path, term.created_at, term.token_id) < ($4, $5, $6)
+                  and (token.expires_at is null or token.expires_at > now())
+                order by term.path desc, term.created_at desc, term.token_id desc
+                limit $7
+            ) found
+            order by found.path desc, found.created_at desc, found.token_id desc
+            limit $7
+        )
+        select ", token_columns!(), "
+        from page
+        cross join lateral (
+            select *
+            from token
+            where tenant_id = $1
+              and token_id = page.token_id
+            limit 1
+        ) token
+        order by page.path desc, page.created_at desc, page.token_id desc"
+    );
     // v1 lists are ordered by time across containers and return a total. Both the count and the page scan the index of
     // all tokens in reach, so their cost is linear in that number.
     OLD_COUNT: "token_queries::old_count" =
@@ -188,8 +222,8 @@ statements! {
         )
         ", tokens_of_page!()
     );
-    // A token has at most one of the terms of each condition, so a token with as many terms as there are conditions
-    // meets all of them.
+    // A token has at most one of the terms of each condition on metadata, so a token with as many terms as there are
+    // conditions meets all of them. A condition on data, of which it can have several terms, is the only one.
     OLD_COUNT_BY_TERMS: "token_queries::old_count_by_terms" = concat!(
         "select count(*)
         from (", with_terms!(), ") counted"
@@ -260,6 +294,33 @@ pub(super) async fn by_term(
     Ok(read(&rows))
 }
 
+/// Finds the tokens with any of these terms in a range of containers, below a position in the container at its end.
+pub(super) async fn by_any_term(
+    db: &Db,
+    tenant: TenantId,
+    terms: &[Term],
+    page_start: PageStart<'_>,
+    limit: usize,
+) -> Result<Vec<TokenRow>, Error> {
+    let PageStart { low, end, sort_key } = page_start;
+    let terms: Vec<&[u8]> = terms.iter().map(|term| &term[..]).collect();
+    let rows = db
+        .read(
+            &BY_ANY_TERM,
+            &[
+                &tenant.number,
+                &terms,
+                &low,
+                &end,
+                &sort_key.created_at,
+                &sort_key.token_id,
+                &as_limit(limit),
+            ],
+        )
+        .await?;
+    Ok(read(&rows))
+}
+
 /// Several ranges of containers, for v1 lists.
 pub(super) struct Reach {
     pub lows: Vec<String>,
@@ -292,18 +353,12 @@ pub(super) async fn page_v1(
     Ok((read(&rows), count))
 }
 
-/// The terms of all conditions. A token that meets all of them has exactly `conditions` of the terms.
-pub(super) struct TermsV1 {
-    pub terms: Vec<Term>,
-    pub conditions: usize,
-}
-
 /// Reads a page of the tokens that meet all conditions, and their total.
 pub(super) async fn page_v1_by_terms(
     db: &Db,
     tenant: TenantId,
     reach: &Reach,
-    search_terms: &TermsV1,
+    search_terms: &SearchTerms,
     page: OffsetPage,
 ) -> Result<(Vec<TokenRow>, i64), Error> {
     let number = &tenant.number;

@@ -27,6 +27,11 @@ pub(super) async fn find_or_fetch(
     codes: &SecurityCodes,
     id: KeyId,
 ) -> Result<Arc<LiveKey>, KeyError> {
+    // The end in the id is authenticated with the key: no value of Redis or PostgreSQL can postpone it.
+    let now = codes.vault.clock.now().await;
+    if id.left(now.map_err(|_| KeyError::Unreachable)?).is_zero() {
+        return Err(KeyError::Gone);
+    }
     if let Some(key) = codes.keys.find(id, Uptime::now()) {
         return Ok(key);
     }
@@ -39,7 +44,7 @@ pub(super) async fn find_or_fetch(
 }
 
 async fn fetch(codes: &SecurityCodes, redis: &Redis, id: KeyId) -> Result<Arc<LiveKey>, KeyError> {
-    let index = usize::from(id.as_bytes()[0]) % FETCH_LOCKS;
+    let index = usize::from(id.as_bytes()[15]) % FETCH_LOCKS;
     let _guard = codes.fetch_locks[index].lock().await;
     // Measured before the request, so that latency shortens the key's lifetime.
     let started_at = Uptime::now();
@@ -52,8 +57,10 @@ async fn fetch(codes: &SecurityCodes, redis: &Redis, id: KeyId) -> Result<Arc<Li
         .map_err(|_| KeyError::Unreachable)?
         .ok_or(KeyError::Gone)?;
     // A key that is evicted too early is fetched again; Redis cannot extend a lifetime.
-    let settings = &codes.vault.config.security_codes;
-    let left = found.left.min(settings.epoch + settings.retention);
+    let now = codes.vault.clock.now().await;
+    let left = found
+        .left
+        .min(id.left(now.map_err(|_| KeyError::Unreachable)?));
     let lifetime = Lifetime::for_fetched_key(started_at, left);
     let root = codes.vault.keys.root();
     let key = LiveKey::unwrap(id, lifetime, &found.wrapped, root, environment)

@@ -19,5 +19,5 @@ pub async fn find(
         count("absent");
         return Ok(None);
     };
-    Ok(open(codes, tenant, token_id, &stored.key_id, &stored.sealed).await)
+    Ok(open(codes, tenant, token_id, &stored).await)
 }

@@ -7,6 +7,7 @@
 //! The module that stores the token writes the row in the same statement: it gets a [`SealedCode`] from [`seal`]. Codes
 //! are read with [`find`], or with [`open()`] if the row is already loaded.
 
+mod check_redis;
 mod fetch;
 mod find;
 mod lifetime;
@@ -23,10 +24,12 @@ use std::time::Duration;
 use cloakroom_core::vault::Vault;
 use tokio::sync::Mutex;
 
+use self::check_redis::PublishingPolicy;
+pub use self::check_redis::{RedisPersists, check_redis};
 pub use self::find::find;
 use self::live_keys::LiveKeys;
 pub use self::open::open;
-pub use self::seal::{SealedCode, seal};
+pub use self::seal::{Retention, SealedCode, seal};
 pub(crate) use self::store::STATEMENTS;
 pub use self::sweep::sweep;
 pub use self::tend::tend;
@@ -40,6 +43,7 @@ const REDIS_TIMEOUT: Duration = Duration::from_millis(250);
 pub struct SecurityCodes {
     vault: Vault,
     keys: LiveKeys,
+    publishing: PublishingPolicy,
     /// Held while creating the key of a new epoch; concurrent requests wait and use that key.
     create_lock: Mutex<()>,
     /// Held while fetching a key of another node; concurrent requests for it wait and use the result.
@@ -51,6 +55,7 @@ impl SecurityCodes {
         Self {
             vault: vault.clone(),
             keys: LiveKeys::default(),
+            publishing: PublishingPolicy::new(&vault.config),
             create_lock: Mutex::default(),
             fetch_locks: std::array::from_fn(|_| Mutex::default()),
         }

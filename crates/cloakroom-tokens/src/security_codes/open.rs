@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::fetch::{KeyError, find_or_fetch};
 use super::live_keys::{CodeContext, KeyId};
-use super::{SecurityCodes, count};
+use super::{SealedCode, SecurityCodes, count};
 
 /// Opens an unexpired code; `None` if its key has expired or is unavailable.
 ///
@@ -16,19 +16,22 @@ pub async fn open(
     codes: &SecurityCodes,
     tenant: TenantId,
     token_id: &Uuid,
-    key_id: &[u8],
-    sealed: &[u8],
+    stored: &SealedCode,
 ) -> Option<Sensitive<String>> {
     let context = CodeContext {
         environment: codes.vault.keys.environment(),
         tenant,
         token_id,
+        until: stored.until,
     };
-    let opened = match KeyId::from_slice(key_id) {
+    let opened = match KeyId::from_slice(&stored.key_id) {
         Some(id) => find_or_fetch(codes, id).await,
         None => Err(KeyError::Altered),
     }
-    .and_then(|key| key.open(&context, sealed).map_err(|_| KeyError::Altered));
+    .and_then(|key| {
+        key.open(&context, &stored.sealed)
+            .map_err(|_| KeyError::Altered)
+    });
     match opened {
         Ok(code) => {
             count("opened");

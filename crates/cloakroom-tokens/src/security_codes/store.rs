@@ -8,13 +8,8 @@ use redis::pipe;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use super::SealedCode;
 use super::live_keys::KeyId;
-
-/// A code as stored.
-pub(super) struct StoredCode {
-    pub key_id: Vec<u8>,
-    pub sealed: Vec<u8>,
-}
 
 /// A key as published to other nodes.
 pub(super) struct PublishedKey<'a> {
@@ -32,7 +27,7 @@ pub(super) struct FetchedKey {
 
 statements! {
     FIND: "security_codes::find" =
-        "select key_id, sealed
+        "select key_id, sealed, expires_at
         from security_code
         where tenant_id = $1
           and token_id = $2
@@ -63,11 +58,12 @@ pub(super) async fn find(
     db: &Db,
     tenant: TenantId,
     token_id: &Uuid,
-) -> Result<Option<StoredCode>, Error> {
+) -> Result<Option<SealedCode>, Error> {
     let row = db.read_optional(&FIND, &[&tenant.number, token_id]).await?;
-    Ok(row.map(|row| StoredCode {
+    Ok(row.map(|row| SealedCode {
         key_id: row.get(0),
         sealed: row.get(1),
+        until: row.get(2),
     }))
 }
 

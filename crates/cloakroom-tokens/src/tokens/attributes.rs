@@ -95,13 +95,6 @@ impl TokenAttributes {
         parse_template(Context::Fingerprint, text).ok()
     }
 
-    pub(super) fn search_templates(&self, kind: TokenKind) -> Vec<Arc<Template>> {
-        self.shown_search_indexes(kind)
-            .iter()
-            .filter_map(|text| parse_template(Context::SearchIndex, text).ok())
-            .collect()
-    }
-
     pub fn metadata_map(&self) -> Option<Map<String, Value>> {
         serde_json::from_str(self.metadata.as_deref()?).ok()
     }

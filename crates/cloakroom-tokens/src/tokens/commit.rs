@@ -1,17 +1,15 @@
 //! Commits the writes of a request: batched with other requests, as one statement, or in a transaction.
 
 use cloakroom_core::audit::{self, AuditedStatement, AuditedTransaction};
-use cloakroom_core::idempotency;
+use cloakroom_core::idempotency::{self, PendingResponse};
 use cloakroom_crypto::Fingerprint;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Error;
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::expire::delete_one_expired;
-use super::store::{
-    self, ClaimKey, PendingInsert, ReplayableResponse, SealedToken, Write, WriteContext,
-    WriteResult,
-};
+use super::store::{self, ClaimKey, PendingInsert, SealedToken, Write, WriteContext, WriteResult};
 use crate::tokens::TokenVault;
 
 /// Writes atomically. After a claim conflict, claims of expired tokens are released, so that a retry can succeed.
@@ -19,13 +17,14 @@ pub(super) async fn commit(
     vault: &TokenVault,
     tenant: TenantId,
     writes: Vec<Write>,
-    replayable: ReplayableResponse<'_>,
+    response: PendingResponse<'_>,
 ) -> Result<WriteResult, Error> {
     let claims: Vec<ClaimKey> = writes
         .iter()
         .filter_map(|write| write.unique_keys().claim)
         .collect();
-    match write_all(vault, tenant, writes, replayable).await {
+    let times: Vec<(Uuid, Timestamp)> = writes.iter().filter_map(Write::written_row).collect();
+    match write_all(vault, tenant, writes, response).await {
         Err(error) if error.is_conflict("claim_pkey") => {
             for claim in claims {
                 release_expired(vault, tenant, claim).await?;
@@ -38,6 +37,12 @@ pub(super) async fn commit(
             Ok(WriteResult::Conflict)
         }
         Err(Error::RolledBack) => Ok(WriteResult::Conflict),
+        Ok(WriteResult::Written) => {
+            for (key, at) in times {
+                vault.latest_writes.remember(tenant, &key, at);
+            }
+            Ok(WriteResult::Written)
+        }
         outcome => outcome,
     }
 }
@@ -60,20 +65,15 @@ async fn write_all(
     vault: &TokenVault,
     tenant: TenantId,
     mut writes: Vec<Write>,
-    replayable: ReplayableResponse<'_>,
+    response: PendingResponse<'_>,
 ) -> Result<WriteResult, Error> {
-    let ReplayableResponse { at, response } = replayable;
     let context = WriteContext {
-        at,
         reserves_ids: vault.config.tokens.reserves_deleted_ids(),
     };
     if writes.is_empty() {
         idempotency::store_response(&vault.db, &response.rows(&[])?).await?;
         response.mark_stored();
-        return Ok(WriteResult::Written(Vec::new()));
-    }
-    if let Some(at) = at {
-        writes.iter_mut().for_each(|write| write.set_event_time(at));
+        return Ok(WriteResult::Written);
     }
     if let Some(token) = take_batchable(&mut writes) {
         let new = PendingInsert {
@@ -82,23 +82,23 @@ async fn write_all(
             context,
             response_rows: response.rows(&[])?,
         };
-        let written = vault.inserts.insert(new).await?;
-        if written.is_some() {
+        let is_written = vault.inserts.insert(new).await?;
+        if is_written {
             response.mark_stored();
         }
-        return Ok(WriteResult::of_one(written));
+        return Ok(WriteResult::of_one(is_written));
     }
     if let [write] = &writes[..] {
         let change = audit::begin_statement(&vault.audit, write.entries(), response).await?;
-        let written = store::write(change, tenant, write, context).await?;
-        return Ok(WriteResult::of_one(written));
+        let is_written = store::write(change, tenant, write, context).await?;
+        return Ok(WriteResult::of_one(is_written));
     }
     let transaction = audit::begin(&vault.audit).await?;
     // A fixed order avoids deadlocks between requests that write the same keys.
     let mut order: Vec<usize> = (0..writes.len()).collect();
     order.sort_by_key(|position| writes[*position].unique_keys());
     let outcome = write_within(&transaction, tenant, &writes, &order, context).await;
-    if !matches!(outcome, Ok(WriteResult::Written(_))) {
+    if !matches!(outcome, Ok(WriteResult::Written)) {
         transaction.roll_back().await;
         return outcome;
     }
@@ -127,13 +127,11 @@ async fn write_within(
     order: &[usize],
     context: WriteContext,
 ) -> Result<WriteResult, Error> {
-    let mut times = vec![Timestamp::UNIX_EPOCH; writes.len()];
     for position in order {
         let statement = AuditedStatement::within(transaction);
-        match store::write(statement, tenant, &writes[*position], context).await? {
-            Some(time) => times[*position] = time,
-            None => return Ok(WriteResult::Rejected(*position)),
+        if !store::write(statement, tenant, &writes[*position], context).await? {
+            return Ok(WriteResult::Rejected(*position));
         }
     }
-    Ok(WriteResult::Written(times))
+    Ok(WriteResult::Written)
 }

@@ -1,17 +1,21 @@
 //! The part of a token that clients control, validated and ready for encryption.
 
 use cloakroom_core::access::Container;
+use cloakroom_core::caller::Caller;
 use cloakroom_core::keys::{self, TenantKeys};
 use cloakroom_core::velocity::CandidateNumber;
-use cloakroom_crypto::Fingerprint;
+use cloakroom_expressions::Context;
 use serde_json::Value;
 
 use super::Error;
 use super::attributes::TokenAttributes;
-use super::token::{BoundAttributes, TokenData};
+use super::token::{Token, TokenData};
 use crate::attributes::{
-    DigestInput, Digests, FingerprintSource, TokenId, fingerprint_text, numbers_of,
+    DigestInput, Digests, FingerprintSource, SearchIndex, Term, fingerprint_text, numbers_of,
+    parse_template,
 };
+use crate::search_expressions::domain_of;
+use crate::tokens::TokenVault;
 use crate::types::TokenKind;
 
 /// A token without its id, audit fields and security code.
@@ -31,11 +35,14 @@ impl Content {
     /// Computes the fingerprint and the search terms.
     ///
     /// The fingerprint is computed if the client set an expression or if `wants_fingerprint` is true.
-    pub(super) fn digests(
+    pub(super) async fn digests(
         &self,
+        vault: &TokenVault,
+        caller: &Caller,
         keys: &TenantKeys,
         wants_fingerprint: bool,
     ) -> Result<Digests, Error> {
+        let search_indexes = self.search_indexes(vault, caller).await?;
         let data = self.data_value()?;
         let metadata = self.attributes.metadata_map();
         let given = self.attributes.fingerprint_template();
@@ -48,9 +55,26 @@ impl Content {
                 None if wants_fingerprint => FingerprintSource::Type,
                 None => FingerprintSource::Nothing,
             },
-            search_indexes: &self.attributes.search_templates(self.kind),
+            search_indexes: &search_indexes,
         };
         input.digest(keys).map_err(Error::Invalid)
+    }
+
+    async fn search_indexes(
+        &self,
+        vault: &TokenVault,
+        caller: &Caller,
+    ) -> Result<Vec<SearchIndex>, Error> {
+        let (expressions, tenant) = (&vault.search_expressions, caller.tenant);
+        let texts = self.attributes.shown_search_indexes(self.kind);
+        let mut search_indexes = Vec::with_capacity(texts.len());
+        for text in texts {
+            let domain = domain_of(expressions, tenant, self.kind, &text).await?;
+            if let Ok(template) = parse_template(Context::SearchIndex, &text) {
+                search_indexes.push(SearchIndex { template, domain });
+            }
+        }
+        Ok(search_indexes)
     }
 
     /// The numbers of this token that count toward the velocity limit.
@@ -64,21 +88,13 @@ impl Content {
         Ok(numbers_of(self.kind, &data, given.as_deref()))
     }
 
-    /// Encrypts the data, bound to its row.
+    /// Encrypts the data, bound to the row of `token`, which has this content.
     pub(super) fn seal(
         &self,
         keys: &TenantKeys,
-        id: &TokenId,
-        row_version: u32,
-        fingerprint: Option<&Fingerprint>,
+        token: &Token,
+        terms: &[Term],
     ) -> Result<Vec<u8>, keys::Error> {
-        let bound = BoundAttributes {
-            id,
-            kind: self.kind,
-            container: &self.container,
-            attributes: &self.attributes,
-            fingerprint,
-        };
-        keys.seal(&bound.record(row_version), self.data.expose())
+        keys.seal(&token.record(terms), self.data.expose())
     }
 }

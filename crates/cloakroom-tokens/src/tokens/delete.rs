@@ -52,7 +52,9 @@ pub async fn delete(vault: &TokenVault, caller: &Caller, id: &str) -> Result<(),
         };
         let change =
             audit::begin_statement(&vault.audit, &[entry], PendingResponse::default()).await?;
+        let at = vault.clock.now().await?;
         if store::delete(change, caller.tenant, &id, place).await? {
+            vault.latest_writes.remember(caller.tenant, id.key(), at);
             return Ok(());
         }
     }

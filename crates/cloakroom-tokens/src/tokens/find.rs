@@ -61,6 +61,7 @@ pub async fn use_data(
     caller.require_on(Permission::TokenUse, token.subject(&token.id.text()))?;
     let entry = entry(caller, Operation::Use, &token.id, token.kind, None);
     vault.audit.record(vec![entry]).await?;
+    view::remember(vault, caller, &token);
     let value = serde_json::from_slice(data.expose()).map_err(|_| keys::Error::Integrity)?;
     Ok((token.kind, value))
 }
@@ -86,6 +87,7 @@ pub async fn read_data_internally(
 ) -> Result<InternalTokenData, Error> {
     let id = TokenId::of(caller.tenant, id);
     let OpenedToken { token, data, .. } = view::open_by_id(vault, caller, &id).await?;
+    view::remember(vault, caller, &token);
     Ok(InternalTokenData {
         kind: token.kind,
         data,
@@ -111,7 +113,11 @@ pub async fn find_all(
 ) -> Result<Lookup, Error> {
     let mut found = Vec::with_capacity(ids.len());
     for row in find_rows(vault, caller, ids).await? {
-        found.push(view::open(vault, caller, row).await?);
+        match view::open(vault, caller, row).await {
+            Ok(opened) => found.push(opened),
+            Err(Error::NotFound) => {}
+            Err(error) => return Err(error),
+        }
     }
     let is_found = |id: &&TokenId| found.iter().any(|opened| opened.token.id == **id);
     let missing: Vec<TokenId> = ids.iter().filter(|id| !is_found(id)).cloned().collect();
@@ -150,7 +156,7 @@ pub async fn find_readable(
     permission: Permission,
 ) -> Result<Vec<TokenView>, Error> {
     let rows = store::find_all(&vault.db, caller.tenant, ids).await?;
-    let mut views = view::view_readable(vault, caller, rows, permission).await?;
+    let mut views = view::view_readable(vault, caller, rows, permission, None).await?;
     views.retain(|view| ids.contains(&view.token.id));
     Ok(views)
 }

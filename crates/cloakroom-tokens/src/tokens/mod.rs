@@ -9,6 +9,8 @@ mod delete;
 mod disclosure;
 mod expire;
 mod find;
+mod freshness;
+mod history;
 mod lock;
 mod request;
 mod store;
@@ -33,16 +35,18 @@ pub use self::find::{
     Lookup, find, find_all, find_readable, read_data_internally, read_entries, record_reads,
     use_data,
 };
+pub use self::history::{Difference, HistoryFinding, HistoryReport, Scope, verify_histories};
 pub use self::lock::TokenLocks;
 pub use self::request::{Change, NewToken, TokenPatch};
 pub(crate) use self::store::{
-    DELETE_STATEMENTS, EXPIRED_STATEMENTS, INSERT_STATEMENTS, READER_STATEMENTS, STATEMENTS,
-    TokenRow, UPDATE_STATEMENTS, read_columns, read_list, token_columns,
+    DELETE_STATEMENTS, EXPIRED_STATEMENTS, HISTORY_STATEMENTS, INSERT_STATEMENTS,
+    READER_STATEMENTS, STATEMENTS, TokenRow, UPDATE_STATEMENTS, read_columns, read_list,
+    token_columns,
 };
 pub use self::token::Token;
 pub use self::token_vault::TokenVault;
 pub use self::update::update;
-pub use self::view::{TokenView, VisibleData, view_readable};
+pub use self::view::{SearchTerms, TokenView, VisibleData, view_readable};
 pub use self::written_token::WrittenToken;
 use crate::intents;
 

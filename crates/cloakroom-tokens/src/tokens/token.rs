@@ -5,7 +5,7 @@ use cloakroom_core::audit::{EntityKind, Entry, Operation, Outcome};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::keys::Record;
-use cloakroom_crypto::{Fingerprint, PolicyDigest, Sensitive};
+use cloakroom_crypto::{Fingerprint, PolicyDigest, RowPolicy, Sensitive};
 use cloakroom_platform::api::{format_at_offset, format_utc};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::attributes::TokenAttributes;
 use super::view::VisibleData;
-use crate::attributes::{TokenId, base58};
+use crate::attributes::{Term, TokenId, base58};
 use crate::types::TokenKind;
 
 /// A token without its data.
@@ -27,6 +27,8 @@ pub struct Token {
     pub fingerprint: Option<Fingerprint>,
     /// Whether an unexpired security code is stored.
     pub has_security_code: bool,
+    /// When the security code expires or has expired, if one was stored.
+    pub security_code_until: Option<Timestamp>,
     pub created_by: Uuid,
     pub created_at: Timestamp,
     pub modified_by: Option<Uuid>,
@@ -109,52 +111,55 @@ pub(super) fn read_event(id: &TokenId, kind: TokenKind) -> Event {
 pub(super) type TokenData = Sensitive<Vec<u8>>;
 
 impl Token {
-    /// The associated data of the ciphertext. Changing any of it with SQL makes the data undecryptable.
-    pub(super) fn record(&self) -> Record<'_> {
-        let bound = BoundAttributes {
-            id: &self.id,
-            kind: self.kind,
-            container: &self.container,
-            attributes: &self.attributes,
-            fingerprint: self.fingerprint.as_ref(),
-        };
-        bound.record(self.row_version)
+    /// When the row was last written. It increases with every write of a token, also when its id is reused.
+    pub(super) fn written_at(&self) -> Timestamp {
+        self.modified_at.unwrap_or(self.created_at)
     }
-}
 
-/// The plaintext attributes that determine who can see the data, in which form, and for how long.
-pub(super) struct BoundAttributes<'a> {
-    pub id: &'a TokenId,
-    pub kind: TokenKind,
-    pub container: &'a Container,
-    pub attributes: &'a TokenAttributes,
-    /// Bound because an attacker who could change it could make deduplication return a different token.
-    pub fingerprint: Option<&'a Fingerprint>,
-}
-
-impl<'a> BoundAttributes<'a> {
-    pub(super) fn record(&self, row_version: u32) -> Record<'a> {
-        let expires_at = self
-            .attributes
-            .expiry
-            .map(|expiry| expiry.at.as_microsecond());
-        let containers = [self.container.as_str()];
-        let mut policy = PolicyDigest::new(self.kind.name(), &containers, expires_at);
-        if let Some(mask) = &self.attributes.mask {
-            policy = policy.with("mask", mask);
-        }
-        if let Some(fingerprint) = self.fingerprint {
-            policy = policy.with("fingerprint", &hex::encode(fingerprint.as_bytes()));
-        }
-        if let Some(alias) = self.id.alias() {
-            policy = policy.with("alias", alias);
-        }
+    /// The associated data of the ciphertext: every column of the row. Changing any of them with SQL makes the data
+    /// undecryptable.
+    pub(super) fn record(&self, terms: &[Term]) -> Record<'_> {
         Record {
             kind: "token",
             id: self.id.key().as_bytes(),
             column: "data",
-            row_version,
-            policy,
+            row_version: self.row_version,
+            policy: self.policy(terms),
         }
+    }
+
+    fn policy(&self, terms: &[Term]) -> PolicyDigest {
+        let attributes = &self.attributes;
+        let texts = [
+            &attributes.mask,
+            &attributes.metadata,
+            &attributes.search_indexes,
+            &attributes.fingerprint_expression,
+        ];
+        let texts = texts
+            .iter()
+            .map(|text| text.as_ref().map_or(0, String::len));
+        let micros = |at: Timestamp| at.as_microsecond();
+        let expiry = attributes.expiry;
+        let fingerprint = self.fingerprint.as_ref();
+        let modified_by = self.modified_by.as_ref();
+        RowPolicy::new("token", texts.sum::<usize>() + 24 * terms.len())
+            .text(Some(self.kind.name()))
+            .text(Some(self.container.as_str()))
+            .text(self.id.alias())
+            .number(expiry.map(|expiry| micros(expiry.at)))
+            .number(expiry.map(|expiry| expiry.offset_minutes.into()))
+            .text(attributes.mask.as_deref())
+            .text(attributes.metadata.as_deref())
+            .bytes(fingerprint.map(|print| &print.as_bytes()[..]))
+            .text(attributes.fingerprint_expression.as_deref())
+            .text(attributes.search_indexes.as_deref())
+            .array(terms.iter().map(|term| &term[..]))
+            .bytes(Some(self.created_by.as_bytes()))
+            .number(Some(micros(self.created_at)))
+            .bytes(modified_by.map(|by| &by.as_bytes()[..]))
+            .number(self.modified_at.map(micros))
+            .number(self.security_code_until.map(micros))
+            .digest()
     }
 }

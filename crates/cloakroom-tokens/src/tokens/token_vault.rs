@@ -8,6 +8,7 @@ use cloakroom_core::vault::Vault;
 use cloakroom_platform::api::HasHttpConfig;
 use cloakroom_platform::config;
 
+use super::freshness::LatestWrites;
 use super::lock::TokenLocks;
 use super::store::{TokenInsertBatchers, TokenReadBatcher, TokenReader};
 use crate::data_vault::DataVault;
@@ -22,6 +23,7 @@ pub struct TokenState {
     pub(super) reads: TokenReadBatcher,
     pub(super) inserts: TokenInsertBatchers,
     pub(super) locks: TokenLocks,
+    pub(super) latest_writes: LatestWrites,
 }
 
 impl TokenVault {
@@ -32,6 +34,7 @@ impl TokenVault {
             reads: TokenReader::batched(&vault.db, database),
             inserts: TokenInsertBatchers::new(vault.audit.chain_writers(), database),
             locks: TokenLocks::default(),
+            latest_writes: LatestWrites::default(),
         }))
     }
 }

@@ -4,9 +4,12 @@ use cloakroom_core::access::{Container, Permission, Purpose, Transform};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::keys;
 use cloakroom_crypto::Sensitive;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::create::planned_write::Claim;
+use super::freshness::report_stale;
 use super::store::{self, TokenRow};
 use super::token::TokenData;
 use super::{Error, Token};
@@ -56,6 +59,18 @@ pub(super) struct OpenedToken {
 }
 
 impl OpenedToken {
+    /// Whether it has the fingerprint and the container of a claim.
+    pub(super) fn has(&self, claim: &Claim) -> bool {
+        let token = &self.token;
+        token.fingerprint == Some(claim.fingerprint) && token.container == claim.container
+    }
+
+    /// The time of a write at `now`, later than the write before it: clocks of nodes differ slightly.
+    pub(super) fn next_write(&self, now: Timestamp) -> Timestamp {
+        let next = self.token.written_at() + SignedDuration::from_micros(1);
+        now.max(next)
+    }
+
     pub(super) fn data_value(&self) -> Result<Value, keys::Error> {
         serde_json::from_slice(self.data.expose()).map_err(|_| keys::Error::Integrity)
     }
@@ -69,15 +84,54 @@ async fn container_of(
 ) -> Result<Container, Error> {
     let container =
         containers::container_of(&vault.container_numbers, caller.tenant, row.container).await?;
+    // Lists are ordered by the path in the row, which must be the one that is authorized.
+    let container = container.filter(|container| container.as_str() == row.path);
     Ok(container.ok_or(keys::Error::Integrity)?)
 }
 
-/// Decrypts the data of a row, which authenticates the attributes that it is bound to.
+/// Decrypts the data of a row, which authenticates the attributes that it is bound to, and rejects a row that is older
+/// than the latest known write.
+///
+/// Returns `NotFound` if the token was deleted after the row was read.
 pub(super) async fn open(
     vault: &TokenVault,
     caller: &Caller,
     row: TokenRow,
 ) -> Result<OpenedToken, Error> {
+    let opened = decrypt(vault, caller, row).await?;
+    match is_stale(vault, caller, &opened.token) {
+        false => Ok(opened),
+        true => Box::pin(reopen(vault, caller, &opened.token.id)).await,
+    }
+}
+
+/// Opens the row again: a concurrent request may have written it after it was read.
+async fn reopen(vault: &TokenVault, caller: &Caller, id: &TokenId) -> Result<OpenedToken, Error> {
+    let row = store::find(&vault.reads, caller.tenant, id).await?;
+    let opened = decrypt(vault, caller, row.ok_or(Error::NotFound)?).await?;
+    if is_stale(vault, caller, &opened.token) {
+        report_stale(caller.tenant);
+        return Err(keys::Error::Integrity.into());
+    }
+    Ok(opened)
+}
+
+fn is_stale(vault: &TokenVault, caller: &Caller, token: &Token) -> bool {
+    let written_at = token.written_at();
+    vault
+        .latest_writes
+        .is_stale(caller.tenant, token.id.key(), written_at)
+}
+
+/// Remembers the row of a token whose data is disclosed or used: older ones are rejected from then on.
+pub(super) fn remember(vault: &TokenVault, caller: &Caller, token: &Token) {
+    let written_at = token.written_at();
+    vault
+        .latest_writes
+        .remember(caller.tenant, token.id.key(), written_at);
+}
+
+async fn decrypt(vault: &TokenVault, caller: &Caller, row: TokenRow) -> Result<OpenedToken, Error> {
     let container = container_of(vault, caller, &row).await?;
     let token = Token {
         id: row.id,
@@ -87,6 +141,7 @@ pub(super) async fn open(
         row_version: row.row_version,
         fingerprint: row.fingerprint,
         has_security_code: row.has_security_code,
+        security_code_until: row.security_code_until,
         created_by: row.created_by,
         created_at: row.created_at,
         modified_by: row.modified_by,
@@ -94,7 +149,7 @@ pub(super) async fn open(
     };
     let data = vault
         .keys
-        .open(caller.tenant, &token.record(), &row.sealed)
+        .open(caller.tenant, &token.record(&row.terms), &row.sealed)
         .await?;
     Ok(OpenedToken {
         token,
@@ -144,16 +199,49 @@ pub(super) async fn view_for(
     view_with(vault, caller, opened, transform).await
 }
 
+/// The terms that tokens were searched by. A token that meets all conditions has at least one term of each.
+pub struct SearchTerms {
+    pub terms: Vec<Term>,
+    pub conditions: usize,
+}
+
+impl SearchTerms {
+    /// One condition that any of these terms meets.
+    pub fn any_of(terms: Vec<Term>) -> Self {
+        let conditions = 1;
+        Self { terms, conditions }
+    }
+
+    fn are_met_by(&self, opened: &OpenedToken) -> bool {
+        let is_met = |term: &&Term| opened.terms.contains(term);
+        self.terms.iter().filter(is_met).count() >= self.conditions
+    }
+}
+
 /// Transforms each row by the access rule for its container; rows without a matching rule are skipped.
+///
+/// A row of `term` is not authenticated, so a token that was searched by terms must itself have them.
 pub async fn view_readable(
     vault: &TokenVault,
     caller: &Caller,
     rows: Vec<TokenRow>,
     permission: Permission,
+    searched: Option<&SearchTerms>,
 ) -> Result<Vec<TokenView>, Error> {
     let mut views = Vec::with_capacity(rows.len());
     for row in rows {
-        let opened = open(vault, caller, row).await?;
+        let row_version = row.row_version;
+        let opened = match open(vault, caller, row).await {
+            Err(Error::NotFound) => continue,
+            opened => opened?,
+        };
+        if searched.is_some_and(|searched| !searched.are_met_by(&opened)) {
+            // A concurrent update may have removed the term after the row was read.
+            match opened.token.row_version == row_version {
+                true => return Err(keys::Error::Integrity.into()),
+                false => continue,
+            }
+        }
         match view(vault, caller, opened, permission).await {
             Ok(view) => views.push(view),
             Err(Error::PermissionDenied(_)) => {}
@@ -189,6 +277,9 @@ async fn view_with(
     transform: Transform,
 ) -> Result<TokenView, Error> {
     let OpenedToken { token, data, .. } = opened;
+    if transform == Transform::Reveal {
+        remember(vault, caller, &token);
+    }
     let code = find_code(vault, caller, &token, transform).await?;
     let visible = Plaintext {
         kind: token.kind,

@@ -161,15 +161,19 @@ async fn check_redis(config: &Config) -> Vec<Finding> {
     };
     let disk = match persistence {
         Persistence::Off => finding(Severity::Good, "it writes nothing to disk"),
-        Persistence::On => finding(
+        Persistence::On(setting) => finding(
             Severity::Bad,
-            "it writes to disk, where keys of security codes outlive their TTL: set `save \"\"` and \
-             `appendonly no`, and delete the dump and append-only files and their backups",
+            &format!(
+                "it writes to disk because of `{setting}`, and keys of security codes outlive their TTL there: set \
+                 `save \"\"`, `appendonly no` and `repl-diskless-sync yes`, and delete the dump and append-only \
+                 files and their backups"
+            ),
         ),
         Persistence::Hidden => finding(
             Severity::Warning,
-            "persistence could not be checked, because it refuses CONFIG GET: make sure that \
-             `save \"\"` and `appendonly no` are set",
+            "persistence could not be checked, because it refuses CONFIG GET: make sure that `save \"\"`, \
+             `appendonly no` and `repl-diskless-sync yes` are set; in production nodes require \
+             redis.allow_unchecked_persistence then",
         ),
     };
     let mut findings = vec![finding(Severity::Good, "reachable"), disk];

@@ -5,6 +5,7 @@ use cloakroom_core::{access, keys};
 use cloakroom_management::tenants;
 use cloakroom_platform::api::format_utc;
 use cloakroom_platform::config::Config;
+use cloakroom_tokens::tokens::{HistoryReport, Scope, verify_histories};
 
 use super::{Finding, Severity};
 use crate::sinks::{self, Sink};
@@ -22,6 +23,7 @@ pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
             keys,
             deletions,
             sinks,
+            histories,
         }) => {
             let mut findings = vec![];
             let to_finding = |what: &String| Finding::new(Severity::Bad, "keys", what);
@@ -36,6 +38,7 @@ pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
             }
             findings.extend(check_tenants(&rows, &deletions, config));
             findings.extend(sinks);
+            findings.extend(check_histories(&histories));
             findings
         }
         Err(error) => vec![Finding::new(Severity::Bad, "keys", error.to_string())],
@@ -69,6 +72,26 @@ fn check_tenants(
     pending.chain(lacking).collect()
 }
 
+/// Tokens whose rows do not match the audit log.
+fn check_histories(histories: &HistoryReport) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = histories
+        .findings
+        .iter()
+        .map(|finding| Finding::new(Severity::Bad, "tokens", finding.to_string()))
+        .collect();
+    if findings.is_empty() {
+        let what = format!(
+            "{} tokens of a sample match the audit log; `cloakroom audit verify` compares all",
+            histories.tokens
+        );
+        findings.push(Finding::new(Severity::Good, "tokens", what));
+    }
+    findings
+}
+
+/// Tokens that `doctor` compares with the audit log, before and after a random place.
+const SAMPLE: u32 = 100;
+
 struct VaultReport {
     rows: access::RowReport,
     /// Buckets whose rows are not the current ones.
@@ -77,6 +100,7 @@ struct VaultReport {
     deletions: Vec<tenants::Deletion>,
     /// Sinks of the audit log.
     sinks: Vec<Finding>,
+    histories: HistoryReport,
 }
 
 async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
@@ -86,14 +110,14 @@ async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
     let root = vault.keys.root();
     let environment = vault.keys.environment();
     let keys = keys::inspect(&vault.db, root, environment, &rows.tenants).await?;
-    let deletions = tenants::list_deletions(&vault).await?;
-    let sinks = check_sinks(&vault).await;
+    let sample = Scope::Sample(SAMPLE);
     Ok(VaultReport {
         rows,
         stale,
         keys,
-        deletions,
-        sinks,
+        deletions: tenants::list_deletions(&vault).await?,
+        sinks: check_sinks(&vault).await,
+        histories: verify_histories(&vault, sample, |_| {}).await?,
     })
 }
 

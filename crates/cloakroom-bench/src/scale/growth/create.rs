@@ -72,6 +72,7 @@ async fn create_all(session: Session, text: String, ids: Vec<Uuid>) -> Result<Ve
 struct New {
     id: Uuid,
     by: Uuid,
+    at: SystemTime,
     sealed: Vec<u8>,
     fingerprint: Vec<u8>,
     terms: Vec<Vec<u8>>,
@@ -96,6 +97,7 @@ impl New {
         Self {
             id,
             by: Uuid::from_u64_pair(7, 7),
+            at: SystemTime::now(),
             sealed: noise(SEALED_BYTES),
             terms: vec![fingerprint[..16].to_vec()],
             fingerprint,
@@ -111,7 +113,6 @@ impl New {
         const NO_BYTES: &Option<Vec<u8>> = &None;
         const NO_TIME: &Option<SystemTime> = &None;
         const NO_OFFSET: &Option<i16> = &None;
-        const NO_SECONDS: &Option<f64> = &None;
         [
             &TENANT,
             &self.id,
@@ -128,10 +129,10 @@ impl New {
             NO_TEXT,
             NO_TEXT,
             &self.by,
+            &self.at,
+            NO_BYTES,
+            NO_BYTES,
             NO_TIME,
-            NO_BYTES,
-            NO_BYTES,
-            NO_SECONDS,
             &false,
             &false,
             &self.terms,

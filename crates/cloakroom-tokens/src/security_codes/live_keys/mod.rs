@@ -10,22 +10,42 @@ use cloakroom_crypto::{
 };
 use cloakroom_platform::clock::Uptime;
 use cloakroom_platform::ids::TenantId;
+use jiff::Timestamp;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use super::lifetime::Lifetime;
 
 const KEY_ID_BYTES: usize = 16;
+/// The part of an id that is its end of life; the rest is random.
+const END_BYTES: usize = 8;
 /// Keys are short-lived and have a single version.
 const VERSION: u32 = 1;
 /// Fetched keys beyond this number are used, but not cached.
 const FETCHED_MAX: usize = 10_000;
 
-/// The random id of a key.
+/// The id of a key: its end of life by the database's clock, in microseconds since 1970, and eight random bytes.
+///
+/// The id is authenticated with the wrapped key, so a key cannot be published again with another end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct KeyId([u8; KEY_ID_BYTES]);
 
 impl KeyId {
+    fn random(ends_at: Timestamp) -> Self {
+        let mut id = [0; KEY_ID_BYTES];
+        id[..END_BYTES].copy_from_slice(&ends_at.as_microsecond().to_be_bytes());
+        id[END_BYTES..].copy_from_slice(&random_bytes::<{ KEY_ID_BYTES - END_BYTES }>());
+        Self(id)
+    }
+
+    /// The time until the key expires, given the database's time; zero if it has expired.
+    pub(super) fn left(self, now: Timestamp) -> Duration {
+        let mut end = [0; END_BYTES];
+        end.copy_from_slice(&self.0[..END_BYTES]);
+        let left = i64::from_be_bytes(end).saturating_sub(now.as_microsecond());
+        Duration::from_micros(u64::try_from(left).unwrap_or_default())
+    }
+
     pub(super) fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
@@ -50,10 +70,13 @@ pub(super) struct CodeContext<'a> {
     pub(super) environment: &'a str,
     pub(super) tenant: TenantId,
     pub(super) token_id: &'a Uuid,
+    /// When the code expires.
+    pub(super) until: Timestamp,
 }
 
 impl CodeContext<'_> {
     fn record_context(&self) -> RecordContext<'_> {
+        let until = self.until.as_microsecond();
         RecordContext {
             environment: self.environment,
             tenant: self.tenant.uuid.into_bytes(),
@@ -61,7 +84,7 @@ impl CodeContext<'_> {
             record_id: self.token_id.as_bytes(),
             column: "cvc",
             row_version: 1,
-            policy: PolicyDigest::new::<&str>("security_code", &[], None),
+            policy: PolicyDigest::new::<&str>("security_code", &[], Some(until)),
         }
     }
 }
@@ -76,9 +99,10 @@ pub(super) struct LiveKey {
 }
 
 impl LiveKey {
-    pub(super) fn generate(lifetime: Lifetime) -> Self {
+    /// Generates a key that expires at `ends_at` by the database's clock.
+    pub(super) fn generate(lifetime: Lifetime, ends_at: Timestamp) -> Self {
         Self {
-            id: KeyId(random_bytes()),
+            id: KeyId::random(ends_at),
             lifetime,
             is_own: true,
             key: Key::generate(),

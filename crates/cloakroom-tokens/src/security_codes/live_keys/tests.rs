@@ -4,6 +4,9 @@ use cloakroom_platform::config;
 
 use super::*;
 
+/// Ends that these tests do not depend on.
+const END: Timestamp = Timestamp::MAX;
+
 const fn minutes(count: u64) -> Duration {
     Duration::from_secs(count * 60)
 }
@@ -33,9 +36,8 @@ impl Node {
         let config::SecurityCodes { retention, epoch } = config::SecurityCodes::default();
         let now = self.start + age;
         self.keys.sealing(retention, now).unwrap_or_else(|| {
-            let key = Arc::new(LiveKey::generate(Lifetime::for_new_key(
-                now, epoch, retention,
-            )));
+            let lifetime = Lifetime::for_new_key(now, epoch, retention);
+            let key = Arc::new(LiveKey::generate(lifetime, END));
             self.keys.start_sealing(retention, key.clone());
             key
         })
@@ -49,6 +51,7 @@ fn codes_open_until_their_retention_and_never_eleven_minutes_after() {
         environment: "test",
         tenant: tenant(1),
         token_id: &token_id,
+        until: END,
     };
     // From the first to the last moment of an epoch, and into the next one.
     for sealed_at in [
@@ -103,7 +106,7 @@ fn the_number_of_cached_fetched_keys_is_limited() {
 
     for _ in 0..FETCHED_MAX + 10 {
         node.keys
-            .cache_fetched(Arc::new(LiveKey::generate(lifetime)));
+            .cache_fetched(Arc::new(LiveKey::generate(lifetime, END)));
     }
 
     assert_eq!(node.keys.count(), FETCHED_MAX);
@@ -129,6 +132,7 @@ fn codes_open_for_their_own_record_only() {
         environment: "test",
         tenant: tenant(1),
         token_id: &one,
+        until: END,
     };
     let sealed = key.seal(&context, "1234").unwrap();
 
@@ -144,6 +148,10 @@ fn codes_open_for_their_own_record_only() {
         },
         CodeContext {
             token_id: &two,
+            ..context
+        },
+        CodeContext {
+            until: Timestamp::UNIX_EPOCH,
             ..context
         },
     ];
@@ -162,9 +170,21 @@ fn sealed_codes_have_the_same_length() {
         environment: "test",
         tenant: tenant(1),
         token_id: &token_id,
+        until: END,
     };
 
     let lengths = ["123", "1234"].map(|code| key.seal(&context, code).unwrap().len());
 
     assert_eq!(lengths, [82, 82]);
+}
+
+#[test]
+fn the_id_of_a_key_is_its_end() {
+    let end = Timestamp::from_second(1_700_000_000).unwrap();
+    let id = KeyId::random(end);
+
+    assert_eq!(id.left(end - minutes(70)), minutes(70));
+    assert_eq!(id.left(end), Duration::ZERO);
+    assert_eq!(id.left(end + minutes(1)), Duration::ZERO);
+    assert_ne!(id, KeyId::random(end));
 }

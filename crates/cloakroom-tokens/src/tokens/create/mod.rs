@@ -17,7 +17,7 @@ use self::validate::{ValidatedToken, intent_not_found, reject_repeated_intents};
 use super::commit::commit;
 use super::disclosure::creation_transform;
 use super::expire::delete_one_expired;
-use super::store::{self, ReplayableResponse, WriteResult};
+use super::store::{self, WriteResult};
 use super::update::expiry_in_past;
 use super::written_token::build_results;
 use super::{Error, NewToken, WrittenToken, count_rejected_numbers};
@@ -64,24 +64,25 @@ pub async fn create_all(
         numbers.extend(new.content.card_numbers()?);
     }
     velocity::admit(&vault.velocity, caller, &numbers).await?;
-    let planner = Planner {
-        vault,
-        caller,
-        keys: &*vault.keys.of(caller.tenant).await?,
-    };
+    let keys = vault.keys.of(caller.tenant).await?;
     let (mut rejected_token, mut _lock) = (None, None);
     for attempt in 0..ATTEMPTS {
+        let planner = Planner {
+            vault,
+            caller,
+            keys: &keys,
+            // Of this attempt: an expired token may have been deleted since the previous one.
+            at: vault.clock.now().await?,
+        };
         let mut plans: Vec<PlannedWrite> = Vec::with_capacity(tokens.len());
         for (new, transform) in tokens.iter().zip(&transforms) {
             let plan = planner.plan(new, *transform, attempt, &mut plans).await;
             plans.push(plan.map_err(|error| error.within(&new.path))?);
         }
         let (positions, writes) = take_writes(&mut plans);
-        let replayable = planner
-            .replayable_response(tokens, &plans, writes.len(), build_response)
-            .await?;
-        match commit(vault, caller.tenant, writes, replayable).await? {
-            WriteResult::Written(times) => return Ok(build_results(tokens, plans, times)),
+        let response = planner.pending_response(tokens, &plans, build_response)?;
+        match commit(vault, caller.tenant, writes, response).await? {
+            WriteResult::Written => return Ok(build_results(tokens, plans)),
             WriteResult::Conflict => {
                 for (new, plan) in tokens.iter().zip(&plans) {
                     planner.check_id(new, plan).await?;
@@ -111,19 +112,17 @@ pub async fn create_all(
 
 impl Planner<'_> {
     /// Builds the response before the write if it is stored for an idempotency key.
-    async fn replayable_response<'a>(
+    fn pending_response<'a>(
         &self,
         tokens: &[ValidatedToken],
         plans: &[PlannedWrite],
-        writes: usize,
         build_response: BuildResponse<'a, '_>,
-    ) -> Result<ReplayableResponse<'a>, Error> {
+    ) -> Result<PendingResponse<'a>, Error> {
         if self.caller.lease.is_none() {
-            return Ok(ReplayableResponse::default());
+            return Ok(PendingResponse::default());
         }
-        let at = self.vault.clock.now().await?;
         let plans = plans.iter().map(PlannedWrite::without_write).collect();
-        let mut written = build_results(tokens, plans, vec![at; writes]);
+        let mut written = build_results(tokens, plans);
         for written in &mut written {
             written.view.mask_revealed();
         }
@@ -134,10 +133,7 @@ impl Planner<'_> {
         let replayed = written.iter().map(|one| replay_entry(self.caller, one));
         let reads = encode_reads(&replayed.collect::<Vec<_>>());
         let response = build_response(&written)?;
-        Ok(ReplayableResponse {
-            at: Some(at),
-            response: response.until(first_expiry).with_reads(reads),
-        })
+        Ok(response.until(first_expiry).with_reads(reads))
     }
 
     /// Returns an error if an intent was converted, deleted or expired in the meantime, which rejects the write.

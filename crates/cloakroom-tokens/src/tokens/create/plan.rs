@@ -4,7 +4,7 @@ use cloakroom_core::access::{DeduplicationBehavior, Permission, Resource, Transf
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::events::{Event, EventKind};
-use cloakroom_core::keys::TenantKeys;
+use cloakroom_core::keys::{self, TenantKeys};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -13,16 +13,17 @@ use super::merge::merge_content;
 use super::planned_write::{Claim, PlannedWrite};
 use super::validate::ValidatedToken;
 use crate::attributes::{Digests, NewId, TokenId};
+use crate::containers;
+use crate::security_codes::{self, Retention};
 use crate::tokens::content::Content;
 use crate::tokens::disclosure::{Rights, sees_data};
 use crate::tokens::find::record_reads;
-use crate::tokens::store::{self, CodeChange, SealedToken, Write};
+use crate::tokens::store::{self, CodeChange, SealedToken, TokenRow, Write};
 use crate::tokens::token::entry;
 use crate::tokens::update::{TokenUpdate, expiry_in_past};
 use crate::tokens::view::{OpenedToken, Plaintext, VisibleData, open, view_duplicate};
 use crate::tokens::{Error, Token, TokenVault, TokenView, WrittenToken};
 use crate::types::{SecurityCode, TokenKind, randomize_hidden};
-use crate::{containers, security_codes};
 
 /// The version of a new row; each update increments it.
 const FIRST_VERSION: u32 = 1;
@@ -42,6 +43,8 @@ pub(in crate::tokens) struct Planner<'a> {
     pub vault: &'a TokenVault,
     pub caller: &'a Caller,
     pub keys: &'a TenantKeys,
+    /// When tokens are created or updated.
+    pub at: Timestamp,
 }
 
 impl Planner<'_> {
@@ -56,7 +59,7 @@ impl Planner<'_> {
     ) -> Result<PlannedWrite, Error> {
         let content = &new.content;
         let wants_fingerprint = new.deduplicate || self.caller.settings.fingerprint_tokens;
-        let digests = content.digests(self.keys, wants_fingerprint)?;
+        let digests = self.digests(content, wants_fingerprint).await?;
         let claimed = digests.fingerprint.filter(|_| new.deduplicate);
         let claim = claimed.map(|fingerprint| Claim {
             fingerprint,
@@ -94,17 +97,17 @@ impl Planner<'_> {
         &self,
         claim: Option<&Claim>,
     ) -> Result<Option<OpenedToken>, Error> {
-        let Some(Claim {
-            fingerprint,
-            container,
-        }) = claim
-        else {
+        let Some(claim) = claim else {
             return Ok(None);
         };
+        let Claim {
+            fingerprint,
+            container,
+        } = claim;
         let (db, tenant) = (&self.vault.db, self.caller.tenant);
         let no_token = Uuid::nil();
         match store::find_duplicate(db, tenant, fingerprint, container, &no_token).await? {
-            Some(row) => Ok(Some(open(self.vault, self.caller, row).await?)),
+            Some(row) => open_duplicate(self.vault, self.caller, row, claim).await,
             None => Ok(None),
         }
     }
@@ -133,7 +136,7 @@ impl Planner<'_> {
         };
         self.require_future(new).await?;
         let content = merge_content(&opened, &new.content, self.caller, &rights)?;
-        let digests = content.digests(self.keys, true)?;
+        let digests = self.digests(&content, true).await?;
         let id = opened.token.id.text();
         let subject = Resource {
             container: &content.container,
@@ -154,6 +157,7 @@ impl Planner<'_> {
             claims,
             shown: shown.as_ref(),
             intent: new.intent_id(),
+            at: opened.next_write(self.at),
         };
         let (write, token) = update
             .into_write(self.vault, self.caller, self.keys)
@@ -187,7 +191,8 @@ impl Planner<'_> {
         record_reads(self.vault, self.caller, Operation::Read, read).await?;
         let consume = |intent| {
             let token = &view.token;
-            let entry = conversion_entry(self.caller, intent, &token.id, token.kind);
+            let mut entry = conversion_entry(self.caller, intent, &token.id, token.kind);
+            entry.set_time(self.at);
             Write::Consume(intent, entry)
         };
         let write = new.intent_id().map(consume).map(Box::new);
@@ -208,6 +213,8 @@ impl Planner<'_> {
             false => self.show_with_default_mask(content, transform)?,
         };
         let fingerprint = digests.fingerprint;
+        let code = code_change(self.vault, caller, &id, &new.code, self.at).await?;
+        let security_code_until = code.until(None);
         let token = Token {
             id: id.clone(),
             kind: content.kind,
@@ -216,8 +223,9 @@ impl Planner<'_> {
             row_version: FIRST_VERSION,
             fingerprint,
             has_security_code: matches!(new.code, SecurityCode::Given(_)),
+            security_code_until,
             created_by: caller.application,
-            created_at: Timestamp::UNIX_EPOCH,
+            created_at: self.at,
             modified_by: None,
             modified_at: None,
         };
@@ -228,7 +236,7 @@ impl Planner<'_> {
             conversion.map(|intent| conversion_entry(caller, intent, &id, content.kind));
         let sealed = SealedToken {
             container_number: self.container_number(content).await?,
-            sealed: content.seal(self.keys, &id, FIRST_VERSION, fingerprint.as_ref())?,
+            sealed: content.seal(self.keys, &token, &digests.terms)?,
             id,
             has_chosen_id: !matches!(new.id, NewId::Random),
             kind: content.kind,
@@ -237,9 +245,11 @@ impl Planner<'_> {
             fingerprint,
             terms: digests.terms,
             by: caller.application,
-            code: code_change(self.vault, caller, &token.id, &new.code).await?,
+            at: self.at,
+            code,
+            security_code_until,
             claims: claim.is_some(),
-            entries: entries(created, conversion),
+            entries: entries(created, conversion, self.at),
             intents: new.intent_id().into_iter().collect(),
         };
         Ok(PlannedWrite::Write {
@@ -249,6 +259,13 @@ impl Planner<'_> {
             deduplication: None,
             claim,
         })
+    }
+
+    async fn digests(&self, content: &Content, wants_fingerprint: bool) -> Result<Digests, Error> {
+        let (vault, caller) = (self.vault, self.caller);
+        content
+            .digests(vault, caller, self.keys, wants_fingerprint)
+            .await
     }
 
     async fn container_number(&self, content: &Content) -> Result<i32, Error> {
@@ -311,6 +328,25 @@ impl Planner<'_> {
     }
 }
 
+/// Opens the token that deduplication found; `None` if it was deleted or changed after it was found.
+pub(in crate::tokens) async fn open_duplicate(
+    vault: &TokenVault,
+    caller: &Caller,
+    row: TokenRow,
+    claim: &Claim,
+) -> Result<Option<OpenedToken>, Error> {
+    let row_version = row.row_version;
+    let opened = match open(vault, caller, row).await {
+        Err(Error::NotFound) => return Ok(None),
+        opened => opened?,
+    };
+    match (opened.has(claim), opened.token.row_version == row_version) {
+        (true, _) => Ok(Some(opened)),
+        (false, true) => Err(keys::Error::Integrity.into()),
+        (false, false) => Ok(None),
+    }
+}
+
 /// The audit log entry that is appended when a stored response with this token is replayed.
 pub(in crate::tokens) fn replay_entry(caller: &Caller, written: &WrittenToken) -> Entry {
     let TokenView { token, shown } = &written.view;
@@ -323,25 +359,24 @@ pub(in crate::tokens) fn replay_entry(caller: &Caller, written: &WrittenToken) -
     )
 }
 
-/// Encrypts a security code for its own table.
+/// Encrypts a security code for its own table. It expires after its retention from `at`.
 pub(in crate::tokens) async fn code_change(
     vault: &TokenVault,
     caller: &Caller,
     id: &TokenId,
     code: &SecurityCode,
+    at: Timestamp,
 ) -> Result<CodeChange, Error> {
     Ok(match code {
         SecurityCode::Absent => CodeChange::Keep,
         SecurityCode::Removed => CodeChange::Remove,
         SecurityCode::Given(code) => {
-            let (code, retention) = (code.expose(), caller.quotas.cvc_retention);
-            let sealed = security_codes::seal(
-                &vault.security_codes,
-                caller.tenant,
-                id.key(),
-                code,
-                retention,
-            );
+            let retention = Retention {
+                from: at,
+                duration: caller.quotas.cvc_retention,
+            };
+            let (codes, code) = (&vault.security_codes, code.expose());
+            let sealed = security_codes::seal(codes, caller.tenant, id.key(), code, retention);
             CodeChange::Set(sealed.await?)
         }
     })
@@ -363,6 +398,13 @@ pub(in crate::tokens) fn conversion_entry(
     Entry::new(caller, Operation::Convert, EntityKind::TokenIntent, intent).with_event(event)
 }
 
-pub(in crate::tokens) fn entries(entry: Entry, conversion: Option<Entry>) -> Vec<Entry> {
-    std::iter::once(entry).chain(conversion).collect()
+/// The entries of a write at this time.
+pub(in crate::tokens) fn entries(
+    entry: Entry,
+    conversion: Option<Entry>,
+    at: Timestamp,
+) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = std::iter::once(entry).chain(conversion).collect();
+    entries.iter_mut().for_each(|entry| entry.set_time(at));
+    entries
 }

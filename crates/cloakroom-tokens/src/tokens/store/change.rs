@@ -2,7 +2,6 @@
 
 use cloakroom_core::access::Container;
 use cloakroom_core::audit::Entry;
-use cloakroom_core::idempotency::PendingResponse;
 use cloakroom_crypto::Fingerprint;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -26,7 +25,11 @@ pub(crate) struct SealedToken {
     pub terms: Vec<Term>,
     /// The application that creates or updates the token.
     pub by: Uuid,
+    /// When the token is created or updated, by the estimated clock of the database: the data is bound to it.
+    pub at: Timestamp,
     pub code: CodeChange,
+    /// When the stored security code expires, also if the write does not change it.
+    pub security_code_until: Option<Timestamp>,
     /// Whether the token claims its fingerprint, so that it is unique in the container.
     pub claims: bool,
     /// Converted intents, deleted by the same statement.
@@ -40,6 +43,17 @@ pub(crate) enum CodeChange {
     Keep,
     Remove,
     Set(SealedCode),
+}
+
+impl CodeChange {
+    /// When the security code expires, given when the one before the change does.
+    pub(crate) fn until(&self, before: Option<Timestamp>) -> Option<Timestamp> {
+        match self {
+            Self::Keep => before,
+            Self::Remove => None,
+            Self::Set(code) => Some(code.until),
+        }
+    }
 }
 
 /// The state of an updated token before the update.
@@ -67,16 +81,11 @@ impl Write {
         }
     }
 
-    /// Sets the time of the events, if it is not the time of the commit.
-    pub(crate) fn set_event_time(&mut self, at: Timestamp) {
+    /// The key of the written token, and when it is written.
+    pub(crate) fn written_row(&self) -> Option<(Uuid, Timestamp)> {
         match self {
-            Self::Insert(token) | Self::Update(_, token) => {
-                token
-                    .entries
-                    .iter_mut()
-                    .for_each(|entry| entry.set_event_time(at));
-            }
-            Self::Consume(_, entry) => entry.set_event_time(at),
+            Self::Insert(token) | Self::Update(_, token) => Some((*token.id.key(), token.at)),
+            Self::Consume(..) => None,
         }
     }
 
@@ -92,8 +101,9 @@ impl Write {
     }
 
     /// Adds another intent to convert.
-    pub(crate) fn add_intent(&mut self, intent: Uuid, converted: Entry) {
+    pub(crate) fn add_intent(&mut self, intent: Uuid, mut converted: Entry) {
         if let Self::Insert(token) | Self::Update(_, token) = self {
+            converted.set_time(token.at);
             token.intents.push(intent);
             token.entries.push(converted);
         }
@@ -131,16 +141,13 @@ pub(crate) struct ClaimKey {
 /// Parameters that accompany a write.
 #[derive(Clone, Copy)]
 pub(crate) struct WriteContext {
-    /// The time of the change; `None` means the database's `now()`.
-    pub at: Option<Timestamp>,
     /// Whether client-chosen ids are reserved, so that ids of deleted tokens cannot be reused.
     pub reserves_ids: bool,
 }
 
 /// The result of a write, which is atomic.
 pub(crate) enum WriteResult {
-    /// When each token was created or updated.
-    Written(Vec<Timestamp>),
+    Written,
     /// The write at this index was rejected: its expiry has passed, or the row version has changed.
     Rejected(usize),
     /// A concurrent request took the id or the claim.
@@ -148,19 +155,11 @@ pub(crate) enum WriteResult {
 }
 
 impl WriteResult {
-    /// The result of a single write, which is rejected if it has no time.
-    pub(crate) fn of_one(written: Option<Timestamp>) -> Self {
-        match written {
-            Some(time) => Self::Written(vec![time]),
-            None => Self::Rejected(0),
+    /// The result of a single write.
+    pub(crate) fn of_one(is_written: bool) -> Self {
+        match is_written {
+            true => Self::Written,
+            false => Self::Rejected(0),
         }
     }
-}
-
-/// The response that is stored with the write for an idempotency key; empty without one.
-#[derive(Default)]
-pub(crate) struct ReplayableResponse<'a> {
-    /// When tokens are created or updated; `None` means the database's `now()`.
-    pub at: Option<Timestamp>,
-    pub response: PendingResponse<'a>,
 }

@@ -43,10 +43,10 @@ macro_rules! write_columns {
             // Other tables, and columns that an insert and an update name differently.
             context {
                 written_by "$15" "uuid" Uuid;
-                written_at "$16" "timestamptz" Option<Timestamp>;
+                written_at "$16" "timestamptz" Timestamp;
                 code_key_id "$17" "bytea" Option<&'a [u8]>;
                 sealed_code "$18" "bytea" Option<&'a [u8]>;
-                code_seconds "$19" "float8" Option<f64>;
+                security_code_until "$19" "timestamptz" Option<Timestamp>;
                 claims "$20" "boolean" bool;
                 reserves "$21" "boolean" bool;
             }
@@ -174,8 +174,7 @@ macro_rules! given {
             "given as materialized (
             select ",
             $crate::tokens::store::columns::columns!(all),
-            "source.terms::bytea[] as terms,
-                   now() + make_interval(secs => source.code_seconds) as security_code_until
+            "source.terms::bytea[] as terms
             from ",
             $crate::tokens::store::columns::columns!($source),
             "
@@ -259,10 +258,10 @@ impl<'a> WriteRow<'a> {
             fingerprint_expression: attributes.fingerprint_expression.as_deref(),
             search_indexes: attributes.search_indexes.as_deref(),
             written_by: token.by,
-            written_at: context.at,
+            written_at: token.at,
             code_key_id: code.map(|code| &code.key_id[..]),
             sealed_code: code.map(|code| &code.sealed[..]),
-            code_seconds: code.map(|code| code.retention.as_secs_f64()),
+            security_code_until: token.security_code_until,
             claims: token.claims,
             reserves: context.reserves_ids && token.has_chosen_id,
             terms: as_slices(&token.terms),
@@ -298,6 +297,7 @@ macro_rules! read_columns {
             alias: Option<String> = "token.alias";
             row_version: i32 = "token.row_version";
             container_id: i32 = "token.container_id";
+            path: String = "token.path";
             kind: i16 = "token.kind";
             expires_at: Option<Timestamp> = "token.expires_at";
             expires_offset_minutes: Option<i16> = "token.expires_offset_minutes";
@@ -311,6 +311,7 @@ macro_rules! read_columns {
             fingerprint_expression: Option<String> = "token.fingerprint_expression";
             search_indexes: Option<String> = "token.search_indexes";
             terms: Vec<&'a [u8]> = "token.terms";
+            security_code_until: Option<Timestamp> = "token.security_code_until";
             has_security_code: bool = "coalesce(token.security_code_until > now(), false)";
         }
     };
@@ -369,6 +370,8 @@ pub struct TokenRow {
     pub id: TokenId,
     pub row_version: u32,
     pub container: i32,
+    /// The path of the container, by which lists are ordered.
+    pub path: String,
     pub kind: i16,
     pub attributes: TokenAttributes,
     pub created_at: Timestamp,
@@ -378,6 +381,7 @@ pub struct TokenRow {
     pub sealed: Vec<u8>,
     pub fingerprint: Option<Fingerprint>,
     pub terms: Vec<Term>,
+    pub security_code_until: Option<Timestamp>,
     pub has_security_code: bool,
 }
 
@@ -390,6 +394,7 @@ impl TokenRow {
             id: TokenId::from_row(read.token_id, read.alias),
             row_version: read.row_version.cast_unsigned(),
             container: read.container_id,
+            path: read.path,
             kind: read.kind,
             attributes: TokenAttributes {
                 expiry: read.expires_at.map(|at| Expiry {
@@ -410,8 +415,10 @@ impl TokenRow {
             terms: read
                 .terms
                 .into_iter()
-                .filter_map(|term| term.try_into().ok())
+                // A term of another length was altered, and so is its default: the data does not open.
+                .map(|term| term.try_into().unwrap_or_default())
                 .collect(),
+            security_code_until: read.security_code_until,
             has_security_code: read.has_security_code,
         }
     }

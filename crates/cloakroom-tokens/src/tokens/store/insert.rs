@@ -3,11 +3,9 @@
 use cloakroom_core::audit::{AuditedStatement, audited};
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Error, statements};
-use jiff::Timestamp;
 
 use super::change::{SealedToken, WriteContext};
 use super::columns::{WriteBatch, WriteRow, columns, given, param};
-use super::time_of;
 use crate::intents::{all_intents_locked, deleted_intents, locked_intents};
 
 /// Inserts all tokens of `given`, or none if an expiry has passed. The database's clock determines that.
@@ -22,7 +20,7 @@ macro_rules! inserted_tokens {
             select ",
             columns!(identity),
             columns!(attributes),
-            "terms, security_code_until, written_by, coalesce(written_at, now())
+            "terms, security_code_until, written_by, written_at
             from given
             where not exists (select from given where expires_at <= now())"
         )
@@ -39,7 +37,7 @@ macro_rules! dependent_rows {
     () => {
         "termed as (
             insert into term (tenant_id, term, path, created_at, token_id)
-            select tenant_id, term, path, coalesce(written_at, now()), token_id
+            select tenant_id, term, path, written_at, token_id
             from given, unnest(terms) as term
             where (select count(*) from fresh) > 0
         ), coded as (
@@ -71,11 +69,11 @@ statements! {
         "with ", locked_intents!(param!(intents)), ", ", given!(single), ", fresh as (
             ", inserted_tokens!(), "
               and ", all_intents_locked!(param!(intents)), "
-            returning created_at
+            returning true
         ), ", dependent_rows!(), ", ", deleted_intents!(param!(intents), "fresh"), ", ",
         audited!("fresh", entries = param!(insert_entries), responses = param!(insert_responses),
             events = param!(insert_events)), "
-        select created_at
+        select true
         from fresh");
     // Several tokens of several requests and tenants. Intents are converted only by `tokens::insert`.
     INSERT_MANY: "tokens::insert_many" = concat!(
@@ -85,31 +83,31 @@ statements! {
         ), ", dependent_rows!(), ", ", 
         audited!("fresh", entries = param!(batch_entries), responses = param!(batch_responses),
             events = param!(batch_events)), "
-        select now()
+        select true
         where (select count(*) from fresh) > 0");
 }
 
-/// Inserts a token; returns its creation time, or `None` if it was rejected.
+/// Inserts a token; false if it was rejected.
 pub(super) async fn insert(
     change: AuditedStatement<'_>,
     tenant: TenantId,
     new: &SealedToken,
     context: WriteContext,
-) -> Result<Option<Timestamp>, Error> {
+) -> Result<bool, Error> {
     let row = WriteRow::encode(tenant, new, context);
     let mut params = row.params();
     params.push(&new.intents);
-    Ok(time_of(&change.run(&INSERT, &params).await?))
+    Ok(!change.run(&INSERT, &params).await?.is_empty())
 }
 
-/// Inserts several tokens; returns the database's time, or `None` if any of them was rejected.
+/// Inserts several tokens; false if any of them was rejected.
 pub(super) async fn insert_many(
     change: AuditedStatement<'_>,
     rows: &[WriteRow<'_>],
-) -> Result<Option<Timestamp>, Error> {
+) -> Result<bool, Error> {
     let mut batch = WriteBatch::default();
     for row in rows {
         batch.push(row);
     }
-    Ok(time_of(&change.run(&INSERT_MANY, &batch.params()).await?))
+    Ok(!change.run(&INSERT_MANY, &batch.params()).await?.is_empty())
 }

@@ -9,7 +9,6 @@ use cloakroom_platform::config::Database;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Error;
 use futures_util::future::join;
-use jiff::Timestamp;
 
 use super::change::{SealedToken, WriteContext};
 use super::columns::WriteRow;
@@ -37,8 +36,8 @@ impl TokenInsertBatchers {
         }
     }
 
-    /// Inserts a token and returns its creation time; `None` if its expiry has passed.
-    pub(crate) async fn insert(&self, new: PendingInsert) -> Result<Option<Timestamp>, Error> {
+    /// Inserts a token; false if its expiry has passed.
+    pub(crate) async fn insert(&self, new: PendingInsert) -> Result<bool, Error> {
         let batcher = match new.token.has_chosen_id || new.token.claims {
             true => &self.may_conflict,
             false => &self.conflict_free,
@@ -68,7 +67,7 @@ pub(crate) struct PendingInsert {
 
 impl BatchHandler for TokenInserter {
     type Item = PendingInsert;
-    type Output = Result<Option<Timestamp>, Error>;
+    type Output = Result<bool, Error>;
 
     const NAME: &'static str = "token_writes";
 
@@ -95,16 +94,13 @@ impl BatchHandler for TokenInserter {
 
 impl TokenInserter {
     /// Inserts all items in one statement. If an item makes it fail, retries each half, recursively.
-    async fn insert_all(&self, items: &[PendingInsert]) -> Vec<Result<Option<Timestamp>, Error>> {
+    async fn insert_all(&self, items: &[PendingInsert]) -> Vec<Result<bool, Error>> {
         if let [new] = items {
             return vec![self.insert(new).await];
         }
         match self.insert_many(items).await {
-            Ok(Some(now)) => {
-                let at = |new: &PendingInsert| Ok(Some(new.context.at.unwrap_or(now)));
-                items.iter().map(at).collect()
-            }
-            Ok(None) | Err(Error::Rejected { .. } | Error::RolledBack) => {
+            Ok(true) => items.iter().map(|_| Ok(true)).collect(),
+            Ok(false) | Err(Error::Rejected { .. } | Error::RolledBack) => {
                 let (left, right) = items.split_at(items.len() / 2);
                 let halves = join(
                     Box::pin(self.insert_all(left)),
@@ -118,13 +114,13 @@ impl TokenInserter {
         }
     }
 
-    async fn insert(&self, new: &PendingInsert) -> Result<Option<Timestamp>, Error> {
+    async fn insert(&self, new: &PendingInsert) -> Result<bool, Error> {
         let (entries, responses) = (&new.token.entries, new.response_rows.clone());
         let change = AuditedStatement::of_batch(&self.writers, entries, responses).await?;
         insert(change, new.tenant, &new.token, new.context).await
     }
 
-    async fn insert_many(&self, all: &[PendingInsert]) -> Result<Option<Timestamp>, Error> {
+    async fn insert_many(&self, all: &[PendingInsert]) -> Result<bool, Error> {
         // A fixed order avoids deadlocks between batches with the same keys.
         let mut all: Vec<&PendingInsert> = all.iter().collect();
         all.sort_by_key(|new| (new.tenant.number, *new.token.id.key()));

@@ -4,6 +4,7 @@ mod change;
 mod columns;
 mod delete;
 mod expired;
+mod history;
 mod insert;
 mod inserter;
 mod reader;
@@ -14,13 +15,10 @@ use cloakroom_core::audit::AuditedStatement;
 use cloakroom_crypto::Fingerprint;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, statements};
-use jiff::Timestamp;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
 pub(crate) use self::change::{
-    ClaimKey, CodeChange, PreviousState, ReplayableResponse, SealedToken, Write, WriteContext,
-    WriteResult,
+    ClaimKey, CodeChange, PreviousState, SealedToken, Write, WriteContext, WriteResult,
 };
 pub(crate) use self::columns::{TokenRow, read_columns, read_list, token_columns};
 pub(crate) use self::delete::{STATEMENTS as DELETE_STATEMENTS, TokenPlace, delete};
@@ -28,6 +26,7 @@ pub(crate) use self::expired::{
     DeletedToken, STATEMENTS as EXPIRED_STATEMENTS, find_expired_claimant, is_expired,
     key_is_taken, sweep, sweep_one, sweep_reserved_ids,
 };
+pub(crate) use self::history::{STATEMENTS as HISTORY_STATEMENTS, TokenHistory, stream_histories};
 pub(crate) use self::insert::STATEMENTS as INSERT_STATEMENTS;
 pub(crate) use self::inserter::{PendingInsert, TokenInsertBatchers};
 pub(crate) use self::reader::{STATEMENTS as READER_STATEMENTS, TokenReadBatcher, TokenReader};
@@ -152,21 +151,16 @@ pub(super) async fn find_duplicate(
     Ok(row.as_ref().map(TokenRow::decode))
 }
 
-/// Runs one write; returns its time, or `None` if it was rejected.
+/// Runs one write; false if it was rejected.
 pub(super) async fn write(
     change: AuditedStatement<'_>,
     tenant: TenantId,
     write: &Write,
     context: WriteContext,
-) -> Result<Option<Timestamp>, Error> {
+) -> Result<bool, Error> {
     match write {
         Write::Insert(new) => insert::insert(change, tenant, new, context).await,
         Write::Update(before, new) => update::update(change, tenant, before, new, context).await,
         Write::Consume(intent, _) => update::consume(change, tenant, *intent).await,
     }
-}
-
-/// The time that a write returns; `None` if it wrote nothing.
-fn time_of(rows: &[Row]) -> Option<Timestamp> {
-    rows.first().map(|row| row.get(0))
 }

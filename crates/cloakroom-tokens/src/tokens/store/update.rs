@@ -3,12 +3,10 @@
 use cloakroom_core::audit::{AuditedStatement, audited};
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Error, Params, statements};
-use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::change::{CodeChange, PreviousState, SealedToken, WriteContext};
 use super::columns::{WriteRow, as_slices, columns, given, param};
-use super::time_of;
 use crate::attributes::Term;
 use crate::intents::{all_intents_locked, deleted_intents, locked_intents};
 
@@ -24,12 +22,8 @@ statements! {
                     from given
                 ),
                 modified_by = given.written_by,
-                modified_at = coalesce(given.written_at, now()),
-                security_code_until = case
-                    when given.code_key_id is not null then given.security_code_until
-                    when ", param!(removes_code), " then null
-                    else token.security_code_until
-                end
+                modified_at = given.written_at,
+                security_code_until = given.security_code_until
             from given
             where token.tenant_id = $1
               and token.token_id = $2
@@ -37,7 +31,7 @@ statements! {
               and (token.expires_at is null or token.expires_at > now())
               and (given.expires_at is null or given.expires_at > now())
               and ", all_intents_locked!(param!(intents)), "
-            returning token.created_at, token.modified_at
+            returning token.created_at
         ), forgotten as (
             delete from term
             using changed, unnest(", param!(removed_terms), "::bytea[]) as gone (term)
@@ -89,7 +83,7 @@ statements! {
         ), ", deleted_intents!(param!(intents), "changed"), ", ",
         audited!("changed", entries = param!(update_entries), responses = param!(update_responses),
             events = param!(update_events)), "
-        select modified_at
+        select true
         from changed");
     // For an intent whose data is already stored in a token.
     CONSUME: "tokens::consume" = concat!(
@@ -100,18 +94,18 @@ statements! {
               and token_intent.intent_id = held.intent_id
             returning true
         ), ", audited!("gone", entries = "$3", responses = "$4", events = "$5"), "
-        select now()
+        select true
         from gone");
 }
 
-/// Updates a token; returns the time of the update, or `None` if it was rejected.
+/// Updates a token; false if it was rejected.
 pub(super) async fn update(
     change: AuditedStatement<'_>,
     tenant: TenantId,
     before: &PreviousState,
     new: &SealedToken,
     context: WriteContext,
-) -> Result<Option<Timestamp>, Error> {
+) -> Result<bool, Error> {
     let moves = before.container != new.container;
     let without = |all: &[Term], others: &[Term]| -> Vec<Term> {
         let differs = |term: &&Term| moves || !others.contains(term);
@@ -138,15 +132,15 @@ pub(super) async fn update(
         &released,
         &removes_code,
     ]);
-    Ok(time_of(&change.run(&UPDATE, &params).await?))
+    Ok(!change.run(&UPDATE, &params).await?.is_empty())
 }
 
-/// Deletes an intent; returns the time, or `None` if the intent is gone.
+/// Deletes an intent; false if it is gone.
 pub(super) async fn consume(
     change: AuditedStatement<'_>,
     tenant: TenantId,
     intent: Uuid,
-) -> Result<Option<Timestamp>, Error> {
+) -> Result<bool, Error> {
     let params: Params<'_> = &[&tenant.number, &vec![intent]];
-    Ok(time_of(&change.run(&CONSUME, params).await?))
+    Ok(!change.run(&CONSUME, params).await?.is_empty())
 }

@@ -6,7 +6,7 @@ use cloakroom_core::access::{Container, DeduplicationBehavior, Transform};
 use cloakroom_core::audit::{Operation, encode_reads};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::events::EventKind;
-use cloakroom_core::idempotency::ResponseTemplate;
+use cloakroom_core::idempotency::{PendingResponse, ResponseTemplate};
 use cloakroom_core::keys::TenantKeys;
 use cloakroom_core::velocity;
 use cloakroom_crypto::Fingerprint;
@@ -17,15 +17,14 @@ use uuid::Uuid;
 use self::patch::{PatchedContent, patch_content};
 use super::commit::commit;
 use super::content::Content;
-use super::create::plan::{code_change, conversion_entry, entries, replay_entry};
+use super::create::plan::{code_change, conversion_entry, entries, open_duplicate, replay_entry};
+use super::create::planned_write::Claim;
 use super::disclosure::Rights;
 use super::find::record_reads;
 use super::request::{Change, TokenPatch};
-use super::store::{self, PreviousState, ReplayableResponse, SealedToken, Write, WriteResult};
+use super::store::{self, PreviousState, SealedToken, Write, WriteResult};
 use super::token::entry;
-use super::view::{
-    OpenedToken, Plaintext, VisibleData, find_code, open, open_by_id, view_duplicate,
-};
+use super::view::{OpenedToken, Plaintext, VisibleData, find_code, open_by_id, view_duplicate};
 use super::{Error, Token, TokenView, WrittenToken, count_rejected_numbers};
 use crate::attributes::{self as attributes, Digests, TokenId, numbers_of};
 use crate::containers;
@@ -118,14 +117,16 @@ async fn apply(
         let deduplicate = deduplicate.unwrap_or(settings.deduplicate_tokens);
         let wants_fingerprint =
             deduplicate || settings.fingerprint_tokens || opened.token.fingerprint.is_some();
-        let digests = content.digests(&keys, wants_fingerprint)?;
+        let digests = content
+            .digests(vault, caller, &keys, wants_fingerprint)
+            .await?;
         let claim = digests.fingerprint.filter(|_| deduplicate);
         if let Some(fingerprint) = &claim
             && let Some(duplicate) =
                 find_duplicate(vault, caller, id, &content.container, fingerprint).await?
         {
-            let replayable = replayable_response(caller, &duplicate, None, template)?;
-            commit(vault, caller.tenant, Vec::new(), replayable).await?;
+            let response = pending_response(caller, &duplicate, template)?;
+            commit(vault, caller.tenant, Vec::new(), response).await?;
             return Ok(duplicate);
         }
 
@@ -143,9 +144,10 @@ async fn apply(
             claims: claim.is_some(),
             shown: Some(&shown),
             intent: None,
+            at: opened.next_write(vault.clock.now().await?),
         };
         let (write, token) = update.into_write(vault, caller, &keys).await?;
-        let mut written = WrittenToken {
+        let written = WrittenToken {
             view: TokenView {
                 token,
                 shown: Some(shown),
@@ -153,16 +155,11 @@ async fn apply(
             deduplication: None,
             was_encrypted: false,
         };
-        // The database's clock at creation may be ahead of the local estimate.
-        let at = vault.clock.now().await?.max(opened.token.created_at);
-        let replayable = replayable_response(caller, &written, Some(at), template)?;
-        match commit(vault, caller.tenant, vec![write], replayable).await? {
+        let response = pending_response(caller, &written, template)?;
+        match commit(vault, caller.tenant, vec![write], response).await? {
             WriteResult::Rejected(_) => rejected_version = Some(opened.token.row_version),
             WriteResult::Conflict => {}
-            WriteResult::Written(times) => {
-                written.view.token.modified_at = times.first().copied();
-                return Ok(written);
-            }
+            WriteResult::Written => return Ok(written),
         }
     }
     Err(Error::Contended)
@@ -204,28 +201,21 @@ async fn show(
     Ok(visible.show(vault, caller, transform)?)
 }
 
-/// Builds the response before the write if it is stored for an idempotency key. `at` is the time of the change.
-fn replayable_response<'a>(
+/// Builds the response before the write if it is stored for an idempotency key.
+fn pending_response<'a>(
     caller: &Caller,
     written: &WrittenToken,
-    at: Option<Timestamp>,
     template: &ResponseTemplate<'a, WrittenToken>,
-) -> Result<ReplayableResponse<'a>, Error> {
+) -> Result<PendingResponse<'a>, Error> {
     if !template.needs_storing() {
-        return Ok(ReplayableResponse::default());
+        return Ok(PendingResponse::default());
     }
     let mut written = written.clone();
     written.view.mask_revealed();
-    written.view.token.modified_at = at.or(written.view.token.modified_at);
     let expiry = written.view.token.attributes.expiry.map(|expiry| expiry.at);
     let reads = encode_reads(&[replay_entry(caller, &written)]);
-    Ok(ReplayableResponse {
-        at,
-        response: template
-            .render_pending(&written)?
-            .until(expiry)
-            .with_reads(reads),
-    })
+    let response = template.render_pending(&written)?;
+    Ok(response.until(expiry).with_reads(reads))
 }
 
 pub(super) fn expiry_in_past() -> Error {
@@ -245,7 +235,13 @@ async fn find_duplicate(
     let Some(row) = duplicate else {
         return Ok(None);
     };
-    let other = open(vault, caller, row).await?;
+    let claim = Claim {
+        fingerprint: *fingerprint,
+        container: container.clone(),
+    };
+    let Some(other) = open_duplicate(vault, caller, row, &claim).await? else {
+        return Ok(None);
+    };
     let view = view_duplicate(vault, caller, other).await?;
     record_reads(vault, caller, Operation::Read, std::slice::from_ref(&view)).await?;
     Ok(Some(WrittenToken {
@@ -266,10 +262,12 @@ pub(super) struct TokenUpdate<'a> {
     pub shown: Option<&'a VisibleData>,
     /// The intent that supplies the data.
     pub intent: Option<Uuid>,
+    /// When the token is updated.
+    pub at: Timestamp,
 }
 
 impl TokenUpdate<'_> {
-    /// Builds the write and the updated token, without `modified_at`.
+    /// Builds the write and the updated token.
     pub(super) async fn into_write(
         self,
         vault: &TokenVault,
@@ -283,6 +281,8 @@ impl TokenUpdate<'_> {
             ..
         } = self.opened;
         let (content, row_version) = (self.content, old.row_version + 1);
+        let code = code_change(vault, caller, &old.id, self.code, self.at).await?;
+        let security_code_until = code.until(old.security_code_until);
         let updated = Token {
             id: old.id.clone(),
             kind: content.kind,
@@ -291,10 +291,11 @@ impl TokenUpdate<'_> {
             row_version,
             fingerprint: self.digests.fingerprint,
             has_security_code: old.has_security_code,
+            security_code_until,
             created_by: old.created_by,
             created_at: old.created_at,
             modified_by: Some(caller.application),
-            modified_at: None,
+            modified_at: Some(self.at),
         };
         let entry = entry(caller, Operation::Update, &old.id, content.kind, self.shown)
             .with_event(updated.event(EventKind::TokenUpdated));
@@ -308,12 +309,7 @@ impl TokenUpdate<'_> {
                 &content.container,
             )
             .await?,
-            sealed: content.seal(
-                keys,
-                &old.id,
-                row_version,
-                self.digests.fingerprint.as_ref(),
-            )?,
+            sealed: content.seal(keys, &updated, &self.digests.terms)?,
             id: old.id.clone(),
             has_chosen_id: true,
             kind: content.kind,
@@ -322,9 +318,11 @@ impl TokenUpdate<'_> {
             fingerprint: self.digests.fingerprint,
             terms: self.digests.terms,
             by: caller.application,
-            code: code_change(vault, caller, &old.id, self.code).await?,
+            at: self.at,
+            code,
+            security_code_until,
             claims: self.claims,
-            entries: entries(entry, conversion),
+            entries: entries(entry, conversion, self.at),
             intents: self.intent.into_iter().collect(),
         };
         let before = PreviousState {

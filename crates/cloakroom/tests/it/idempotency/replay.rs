@@ -5,6 +5,7 @@ use std::time::Duration;
 use cloakroom::members::{self, Email, NewMember, Role};
 use cloakroom::{ids, jobs};
 use http::{Method, StatusCode};
+use jiff::SignedDuration;
 use serde_json::json;
 
 use super::{Fixture, count, note, post, replayable, send};
@@ -179,24 +180,28 @@ async fn failed_requests_release_the_key() {
 async fn stored_responses_expire_after_a_day() {
     let fixture = Fixture::start().await;
     let node = ids::new_uuid();
-    let first = post(&fixture.private, "/tokens", "k", note("a")).await.id();
-    let age = async |interval: &str| {
-        let sql = format!("update reply set until = until - interval '{interval}'");
-        fixture.database.batch_execute(&sql).await.unwrap();
+    let clock = &fixture.vault.vault.clock;
+    let now = clock.now().await.unwrap();
+    let post_earlier = async |minutes: i64, body: &str| {
+        clock.freeze(Some(now - SignedDuration::from_mins(minutes)));
+        let id = post(&fixture.private, "/tokens", "k", note(body))
+            .await
+            .id();
+        clock.freeze(None);
+        id
     };
-    age("23 hours 59 minutes").await;
+    let first = post_earlier(24 * 60 - 1, "a").await;
     let still = post(&fixture.private, "/tokens", "k", note("a")).await.id();
     jobs::sweep_once(&fixture.vault.vault, node).await.unwrap();
     let stored = count(&fixture.database, "reply").await;
-    age("1 minute").await;
-    let second = post(&fixture.private, "/tokens", "k", note("a")).await.id();
-    let again = post(&fixture.private, "/tokens", "k", note("a")).await.id();
-    age("24 hours").await;
+    let empty = "delete from reply";
+    fixture.database.batch_execute(empty).await.unwrap();
+    let old = post_earlier(24 * 60, "a").await;
+    let second = post_earlier(24 * 60, "a").await;
     jobs::sweep_once(&fixture.vault.vault, node).await.unwrap();
 
     assert_eq!((&still, stored), (&first, 1));
-    assert_ne!(second, first);
-    assert_eq!(again, second);
+    assert_ne!(second, old);
     assert_eq!(count(&fixture.database, "reply").await, 0);
 }
 

@@ -1,6 +1,8 @@
 //! Encryption of stored responses, and data that they must not contain.
 
 use cloakroom::access::Transform;
+use cloakroom::keys::RootKey;
+use cloakroom_crypto::{Request as RequestPurpose, TenantKek, WrapContext, mac};
 use http::{Method, StatusCode};
 use serde_json::json;
 
@@ -21,6 +23,8 @@ async fn stored_responses_are_encrypted_and_authenticated() {
     for change in [
         "update reply set sealed = (select sealed from reply r where r.scope <> reply.scope)",
         "update reply set status = 200",
+        "update reply set fence = fence + 1",
+        "update reply set until = until + interval '1 microsecond'",
         "update reply set request_mac = sha256(request_mac)",
         "update reply set sealed = set_byte(sealed, 60, get_byte(sealed, 60) # 1)",
     ] {
@@ -112,4 +116,39 @@ async fn request_digests_do_not_depend_on_security_codes() {
     }
     assert_eq!(digests[0].len(), 3);
     assert_eq!(digests[0], digests[1]);
+}
+
+/// The digest of a body with a card number can be computed only with a key that is destroyed with its tenant.
+#[tokio::test]
+async fn request_digests_use_a_key_of_the_tenant() {
+    let fixture = Fixture::start().await;
+    let body = json!({"type": "card", "data": {"number": CARD}});
+    post(&fixture.private, "/tokens", "k", body.clone()).await;
+    let database = &fixture.database;
+    let row =
+        "select scope, request_mac, tenant_id, public_id from reply join tenant using (tenant_id)";
+    let row = database.query_one(row, &[]).await.unwrap();
+    let (scope, request_mac): (Vec<u8>, Vec<u8>) = (row.get(0), row.get(1));
+    let (number, tenant): (i32, uuid::Uuid) = (row.get(2), row.get(3));
+    let context = WrapContext {
+        environment: "test",
+        tenant: Some(tenant.into_bytes()),
+        version: 1,
+    };
+    let wrapped = async |purpose: i16| -> Vec<u8> {
+        let sql = "select wrapped from tenant_key where tenant_id = $1 and purpose = $2";
+        let row = database.query_one(sql, &[&number, &purpose]).await.unwrap();
+        row.get(0)
+    };
+    let root = RootKey::load(&fixture.vault.vault.config.root_key).unwrap();
+    let kek = root
+        .unwrap::<TenantKek>(&wrapped(2).await, &context)
+        .await
+        .unwrap();
+    let key =
+        cloakroom_crypto::unwrap::<_, RequestPurpose>(&kek, &context, &wrapped(12).await).unwrap();
+
+    let text = body.to_string();
+    let parts: [&[u8]; 2] = [&scope, text.as_bytes()];
+    assert_eq!(mac(&key, "reply.request.v1", &parts)[..], request_mac);
 }

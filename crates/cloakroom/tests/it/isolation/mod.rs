@@ -1,9 +1,11 @@
 //! Isolation between tenants, and integrity of rows that are altered by SQL.
 
+mod altered_columns;
 mod altered_rows;
 mod attempt;
 mod corrupt_rows;
 mod cross_tenant;
+mod stale_rows;
 mod tenant;
 
 use http::StatusCode;

@@ -5,31 +5,30 @@ use std::time::{Duration, Instant};
 use cloakroom::security_codes;
 
 use super::{Fixture, run_concurrently, run_jobs, until};
+use crate::support::LogCapture;
 
 #[tokio::test]
 async fn codes_expire_by_the_database_clock() {
     let fixture = Fixture::alone().await;
     let node = &fixture.vault.vault;
-    let token = fixture.store(node, "123").await;
-    let age = async |minutes: u32| {
-        let shift = format!(
-            "update security_code set expires_at = expires_at - interval '{minutes} minutes'"
-        );
-        fixture.sql(&shift).await;
-    };
+    let minutes = |count: u64| Duration::from_secs(60 * count);
+    let young = fixture.store_aged(node, "123", minutes(59)).await;
+    let old = fixture.store_aged(node, "456", minutes(61)).await;
 
-    age(59).await;
-    let before = fixture.read(node, &token).await;
-    age(2).await;
-    let after = fixture.read(node, &token).await;
+    let before = fixture.read(node, &young).await;
+    let after = fixture.read(node, &old).await;
 
     assert_eq!(before.as_deref(), Some("123"));
     assert_eq!(after, None);
     assert_eq!(node.security_codes.live_keys(), 1);
+    // The code is bound to its expiry, which SQL cannot postpone, although the key still exists.
+    let lines = LogCapture::start();
     fixture
         .sql("update security_code set expires_at = now() + interval '1 minute'")
         .await;
-    assert_eq!(fixture.read(node, &token).await.as_deref(), Some("123"));
+    assert_eq!(fixture.read(node, &young).await, None);
+    assert_eq!(fixture.read(node, &old).await, None);
+    assert_eq!(lines.count("integrity_error"), 2, "{}", lines.text());
 }
 
 /// I06 in seconds: the same rules with a retention of three seconds and an epoch of two.

@@ -19,6 +19,8 @@ async fn altered_rows_are_rejected_and_logged() {
         "update security_code set sealed = substr(sealed, 1, 20)
          where token_id = $1 or $2::uuid is null",
         "update security_code set key_id = '\\x00' where token_id = $1 or $2::uuid is null",
+        "update security_code set expires_at = expires_at + interval '1 second'
+         where token_id = $1 or $2::uuid is null",
     ];
     let fixture = Fixture::with_redis().await;
     let node = &fixture.vault.vault;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use cloakroom::access::Tenant;
 use cloakroom::admin::Readiness;
 use cloakroom::config::{Config, Secret};
+use cloakroom::security_codes::Retention;
 use cloakroom::{Node, ids, jobs, security_codes};
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
@@ -18,7 +19,7 @@ use uuid::Uuid;
 use crate::support::{TestDatabase, TestRedis, TestVault};
 
 const INSERT: &str = "insert into security_code (tenant_id, token_id, key_id, sealed, expires_at)
-    values ($1, $2, $3, $4, now() + make_interval(secs => $5))";
+    values ($1, $2, $3, $4, $5)";
 
 /// A vault with a tenant, and the Redis that its nodes share, if any.
 struct Fixture {
@@ -82,23 +83,28 @@ impl Fixture {
 
     /// Stores a code through a node, like the `tokens` module does.
     async fn store(&self, node: &Node, code: &str) -> Uuid {
+        self.store_aged(node, code, Duration::ZERO).await
+    }
+
+    /// Stores a code as if it had been sealed some time ago.
+    async fn store_aged(&self, node: &Node, code: &str, age: Duration) -> Uuid {
         let token = ids::new_uuid();
-        let retention = node.config.security_codes.retention;
-        let sealed = security_codes::seal(
-            &node.security_codes,
-            self.tenant.id,
-            &token,
-            code,
-            retention,
-        )
-        .await
-        .unwrap();
-        let seconds = sealed.retention.as_secs_f64();
+        let mut retention = retention(node).await;
+        retention.from = retention.from - age;
+        let codes = &node.security_codes;
+        let sealed = security_codes::seal(codes, self.tenant.id, &token, code, retention);
+        let sealed = sealed.await.unwrap();
         let number = self.tenant.id.number;
         self.database
             .execute(
                 INSERT,
-                &[&number, &token, &sealed.key_id, &sealed.sealed, &seconds],
+                &[
+                    &number,
+                    &token,
+                    &sealed.key_id,
+                    &sealed.sealed,
+                    &sealed.until,
+                ],
             )
             .await
             .unwrap();
@@ -111,6 +117,14 @@ impl Fixture {
 
     async fn sql(&self, statement: &str) {
         self.database.batch_execute(statement).await.unwrap();
+    }
+}
+
+/// The configured retention, from now on.
+async fn retention(node: &Node) -> Retention {
+    Retention {
+        from: node.clock.now().await.unwrap(),
+        duration: node.config.security_codes.retention,
     }
 }
 

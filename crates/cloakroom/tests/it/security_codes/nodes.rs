@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use cloakroom::ids;
-use cloakroom::security_codes::{self, SealedCode};
+use cloakroom::security_codes;
 use metrics_exporter_prometheus::PrometheusBuilder;
 
-use super::{Fixture, run_concurrently, run_jobs, until};
+use super::{Fixture, retention, run_concurrently, run_jobs, until};
 use crate::support::LogCapture;
 
 #[tokio::test]
@@ -45,14 +45,13 @@ async fn concurrent_requests_share_one_key_and_one_lookup() {
     let (tenant, token) = (fixture.tenant.id, ids::new_uuid());
     security_codes::tend(&other.security_codes).await;
 
-    let retention = node.config.security_codes.retention;
+    let retention = retention(node).await;
     let seal = |_| security_codes::seal(&node.security_codes, tenant, &token, "123", retention);
     let sealed = run_concurrently(50, seal).await;
     let sealed: Vec<_> = sealed.into_iter().map(Result::unwrap).collect();
     let keys = fixture.redis().keys().await;
     let opened = run_concurrently(50, |n| {
-        let SealedCode { key_id, sealed, .. } = &sealed[n];
-        security_codes::open(&other.security_codes, tenant, &token, key_id, sealed)
+        security_codes::open(&other.security_codes, tenant, &token, &sealed[n])
     })
     .await;
 
@@ -181,7 +180,7 @@ async fn sealing_and_reading_are_fast() {
     let (node, other) = (&fixture.vault.vault, fixture.another_node().await);
     let (token, rounds) = (fixture.store(node, "123").await, 2_000_u32);
     let (tenant, started) = (fixture.tenant.id, Instant::now());
-    let retention = node.config.security_codes.retention;
+    let retention = retention(node).await;
     for _ in 0..rounds {
         security_codes::seal(&node.security_codes, tenant, &token, "123", retention)
             .await

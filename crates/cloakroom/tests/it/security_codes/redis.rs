@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use cloakroom::config::Secret;
+use cloakroom::Node;
+use cloakroom::config::{Config, Environment, Secret};
 use cloakroom::doctor::{self, Severity};
-use cloakroom::{Node, security_codes};
+use cloakroom::security_codes::{self, SealedCode};
 
 use super::{Fixture, run_jobs, until};
-use crate::support::{LogCapture, TestRedis};
+use crate::support::{LogCapture, TestDatabase, TestRedis};
 
 #[tokio::test]
 async fn stale_redis_connections_are_reopened() {
@@ -92,6 +93,46 @@ async fn redis_cannot_extend_the_lifetime_of_a_fetched_key() {
     .await;
 }
 
+/// A writer of Redis who kept a published key sets it again after its end, with a new TTL, and postpones the expiry of
+/// the code by SQL.
+#[tokio::test]
+async fn a_key_that_is_published_again_after_its_end_opens_nothing() {
+    let fixture = Fixture::with_settings(|config| {
+        config.security_codes.retention = Duration::from_secs(2);
+        config.security_codes.epoch = Duration::from_secs(1);
+    })
+    .await;
+    let token = fixture.store(&fixture.vault.vault, "123").await;
+    let name = &fixture.redis().keys().await[0];
+    // RENAME keeps the value; PERSIST keeps it beyond its TTL.
+    fixture.redis().run(&format!("RENAME {name} kept")).await;
+    fixture.redis().run("PERSIST kept").await;
+    let backup = "create temp table kept as select * from security_code";
+    fixture.sql(backup).await;
+    let over = "select pg_sleep_until((select expires_at + interval '1100 ms' from kept))";
+    fixture.sql(over).await;
+
+    fixture.redis().run(&format!("RENAME kept {name}")).await;
+    fixture
+        .redis()
+        .run(&format!("PEXPIRE {name} 3600000"))
+        .await;
+    // A node that never had the key, which ignores the expiry of the row.
+    let other = fixture.another_node().await;
+    let row = "select key_id, sealed, expires_at from kept";
+    let row = fixture.database.query_one(row, &[]).await.unwrap();
+    let stored = SealedCode {
+        key_id: row.get(0),
+        sealed: row.get(1),
+        until: row.get(2),
+    };
+    let tenant = fixture.tenant.id;
+    let opened = security_codes::open(&other.security_codes, tenant, &token, &stored).await;
+
+    assert!(opened.is_none());
+    assert_eq!(other.security_codes.live_keys(), 0);
+}
+
 #[tokio::test]
 async fn doctor_checks_redis_persistence() {
     let fixture = Fixture::alone().await;
@@ -128,6 +169,80 @@ async fn doctor_checks_redis_persistence() {
         });
         assert!(found, "{words}: {findings:?}");
     }
+}
+
+fn in_production(config: &mut Config) {
+    config.vault.environment = Environment::Production;
+    config.root_key.allow_file_in_production = true;
+}
+
+/// A production node shares keys only through a Redis that keeps nothing; a test node warns.
+#[tokio::test]
+async fn keys_are_not_published_to_a_redis_that_persists() {
+    let cases: [(&[(&str, &str)], &str); 4] = [
+        (&[("save", "60 1")], "`save`"),
+        (&[("appendonly", "yes")], "`appendonly`"),
+        (&[("repl-diskless-sync", "no")], "`repl-diskless-sync`"),
+        (&[("rename-command", "CONFIG\" \"")], "refuses CONFIG GET"),
+    ];
+    for (settings, words) in cases {
+        for environment in [Environment::Production, Environment::Test] {
+            let redis = TestRedis::start(settings).await;
+            let change: fn(&mut Config) = match environment {
+                Environment::Production => in_production,
+                Environment::Test => |_| {},
+            };
+            let fixture = Fixture::start(TestDatabase::create().await, Some(redis), change).await;
+            let (lines, node) = (LogCapture::start(), &fixture.vault.vault);
+
+            let checked = security_codes::check_redis(&node.security_codes).await;
+            let token = fixture.store(node, "123").await;
+            security_codes::tend(&node.security_codes).await;
+
+            let is_published = !fixture.redis().keys().await.is_empty();
+            assert_eq!(
+                fixture.read(node, &token).await.as_deref(),
+                Some("123"),
+                "{words}"
+            );
+            assert_eq!(lines.count("redis_persists"), 1, "{}", lines.text());
+            match environment {
+                Environment::Production => {
+                    assert!(checked.unwrap_err().to_string().contains(words), "{words}");
+                    assert!(!is_published, "{words}");
+                }
+                Environment::Test => assert!(checked.is_ok() && is_published, "{words}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_job_notices_that_redis_begins_to_persist_and_stops() {
+    let redis = TestRedis::start(&[]).await;
+    let fixture = Fixture::start(TestDatabase::create().await, Some(redis), in_production).await;
+    let node = &fixture.vault.vault;
+    let codes = &node.security_codes;
+    fixture.store(node, "1").await;
+    let before_check = fixture.redis().keys().await.len();
+    security_codes::check_redis(codes).await.unwrap();
+    security_codes::tend(codes).await;
+    let volatile = fixture.redis().keys().await.len();
+
+    fixture.redis().run("CONFIG SET appendonly yes").await;
+    let other = fixture.another_node().await;
+    let found = security_codes::check_redis(&other.security_codes).await;
+    fixture.store(&other, "2").await;
+    let persistent = fixture.redis().keys().await.len();
+    fixture.redis().run("CONFIG SET appendonly no").await;
+    security_codes::check_redis(&other.security_codes)
+        .await
+        .unwrap();
+    security_codes::tend(&other.security_codes).await;
+    let again = fixture.redis().keys().await.len();
+
+    assert!(found.is_err());
+    assert_eq!((before_check, volatile, persistent, again), (0, 1, 1, 2));
 }
 
 #[tokio::test]

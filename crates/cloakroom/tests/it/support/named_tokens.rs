@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use http::StatusCode;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -55,23 +56,19 @@ impl NamedTokens {
             .collect()
     }
 
-    /// Sets the creation time to `seconds` after 2020-01-01.
-    pub(crate) async fn set_created_at(&self, vault: &TestVault, name: &str, seconds: i64) {
-        let id = Uuid::parse_str(self.id(name)).unwrap();
-        let database = vault.database.connect().await;
-        for table in ["token", "term"] {
-            let sql = format!(
-                "update {table}
-                set created_at = timestamptz '2020-01-01T00:00:00Z' + make_interval(secs => $2)
-                where token_id = $1"
-            );
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "tests use small numbers of seconds"
-            )]
-            let seconds = seconds as f64;
-            database.execute(&sql, &[&id, &seconds]).await.unwrap();
-        }
+    /// Creates a token `seconds` after 2020-01-01 by the node's clock.
+    pub(crate) async fn create_at(
+        &mut self,
+        vault: &TestVault,
+        name: &str,
+        seconds: i64,
+        new: Value,
+    ) {
+        let start = Timestamp::from_second(1_577_836_800).unwrap();
+        let at = start + SignedDuration::from_secs(seconds);
+        vault.vault.clock.freeze(Some(at));
+        self.create(name, new).await;
+        vault.vault.clock.freeze(None);
     }
 
     /// Sets the expiry to now, without a sweep.

@@ -75,8 +75,7 @@ async fn create_ties(vault: &TestVault, client: Client) -> NamedTokens {
         for n in 0..5_i64 {
             let name = format!("{place}.{n}");
             let new = json!({"containers": [path], "data": "same", "metadata": {"K": "V"}});
-            tokens.create(&name, new).await;
-            tokens.set_created_at(vault, &name, n / 3).await;
+            tokens.create_at(vault, &name, n / 3, new).await;
         }
     }
     tokens

@@ -18,11 +18,9 @@ async fn lists_are_ordered_by_container_time_and_id_descending() {
     for path in paths {
         for n in 0..4 {
             let name = format!("{path} {n}");
-            tokens
-                .create(&name, json!({"containers": [path], "data": n}))
-                .await;
+            let new = json!({"containers": [path], "data": n});
             // The last two of each container have the same creation time.
-            tokens.set_created_at(&vault, &name, 100 + n.min(2)).await;
+            tokens.create_at(&vault, &name, 100 + n.min(2), new).await;
         }
     }
 

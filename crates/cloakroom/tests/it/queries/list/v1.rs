@@ -22,12 +22,9 @@ async fn v1_lists_are_ordered_by_time_and_count_pages() {
         .enumerate()
     {
         let name = n.to_string();
-        tokens
-            .create(&name, json!({"containers": [path], "data": n}))
-            .await;
-        tokens
-            .set_created_at(&vault, &name, i64::try_from(n).unwrap())
-            .await;
+        let new = json!({"containers": [path], "data": n});
+        let seconds = i64::try_from(n).unwrap();
+        tokens.create_at(&vault, &name, seconds, new).await;
     }
 
     let cases = [

@@ -232,3 +232,84 @@ async fn stored_terms_are_keyed_digests() {
         );
     }
 }
+
+/// The terms of equal values under different expressions, or of different types, cannot be compared.
+#[tokio::test]
+async fn equal_values_of_different_expressions_and_types_have_different_terms() {
+    let vault = TestVault::start().await;
+    let mut tokens = NamedTokens::new(vault.revealing_client().await);
+    let ssn = json!({"type": "social_security_number", "data": "123-45-6789",
+        "search_indexes": ["{{ data | slice: -4, 4 }}"]});
+    let employer = json!({"type": "employer_id_number", "data": "12-3456789",
+        "search_indexes": ["{{ data | slice: -4, 4 }}"]});
+    let whole = json!({"data": "6789", "search_indexes": ["{{ data }}"]});
+    let part = json!({"data": {"a": "6789", "b": "6789"},
+        "search_indexes": ["{{ data.a }}", "{{ data.b }}"]});
+    let samples = [
+        ("ssn", ssn),
+        ("employer", employer),
+        ("whole", whole),
+        ("part", part),
+    ];
+    for (name, new) in samples {
+        tokens.create(name, new).await;
+    }
+
+    let database = vault.database.connect().await;
+    let sql = "select count(*), count(distinct term) from term";
+    let row = database.query_one(sql, &[]).await.unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (5, 5));
+    // A search names no expression and finds all of them, each once.
+    for path in [V1, V2] {
+        let found = search(&tokens.client, path, "data:6789").await;
+        let mut names = tokens.names(&found);
+        names.sort_unstable();
+        assert_eq!(names, ["employer", "part", "ssn", "whole"], "{path}");
+    }
+}
+
+/// Expressions beyond the limit share a sub-key, and are found like the others, by every node.
+#[tokio::test]
+async fn tokens_with_any_number_of_expressions_are_found() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let client = vault.client(&tenant, everything(Transform::Reveal)).await;
+    let second = vault.second_node().await;
+    let other = second.client(&tenant, everything(Transform::Reveal)).await;
+    let before = search(&other, V2, "data:same").await;
+    for number in 0..40 {
+        let new = json!({"type": "token", "data": {format!("m{number}"): "same"},
+            "search_indexes": [format!("{{{{ data.m{number} }}}}")]});
+        let created = client.post("/tokens", new).await;
+        assert_eq!(created.status, StatusCode::CREATED, "{}", created.body);
+    }
+
+    let database = vault.database.connect().await;
+    let count = async |sql: &str| -> i64 { database.query_one(sql, &[]).await.unwrap().get(0) };
+    assert_eq!(before.items().len(), 0);
+    assert_eq!(count("select count(*) from search_expression").await, 32);
+    assert_eq!(count("select count(distinct term) from term").await, 33);
+    for (path, client) in [(V1, &client), (V2, &client), (V1, &other), (V2, &other)] {
+        let found = search(client, path, "data:same").await;
+        assert_eq!(found.items().len(), 40, "{path}: {}", found.body);
+    }
+    // Pages neither repeat nor omit a token.
+    let mut ids = BTreeSet::new();
+    let mut start = Value::Null;
+    loop {
+        let body = json!({"query": "data:same", "size": 7, "start": start});
+        let page = client.post(V2, body).await;
+        let items = page.items();
+        ids.extend(
+            items
+                .iter()
+                .map(|item| item["id"].as_str().unwrap().to_owned()),
+        );
+        start = page.body["pagination"]["next"].clone();
+        if start.is_null() {
+            break;
+        }
+        assert_eq!(items.len(), 7);
+    }
+    assert_eq!(ids.len(), 40);
+}

@@ -14,8 +14,7 @@ async fn create_ties(vault: &TestVault, client: Client) -> NamedTokens {
             let name = format!("{place}.{n}");
             let new = json!({"containers": [path], "data": "same", "metadata": {"K": "V"},
                 "search_indexes": ["{{ data }}"]});
-            tokens.create(&name, new).await;
-            tokens.set_created_at(vault, &name, n / 2).await;
+            tokens.create_at(vault, &name, n / 2, new).await;
         }
     }
     tokens
