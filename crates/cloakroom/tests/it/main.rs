@@ -8,6 +8,7 @@
 )]
 
 mod access;
+mod adversary;
 mod applications;
 mod attacks;
 mod authorization;

@@ -21,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 
 pub(super) const HOST: &str = "api.psp.test";
 
-pub(super) struct TestDestination {
+pub(crate) struct TestDestination {
     port: u16,
     folder: TempDir,
     state: Arc<Mutex<State>>,
@@ -67,7 +67,7 @@ impl Reply {
 
 impl TestDestination {
     #[expect(clippy::disallowed_methods, reason = "the server ends with the test")]
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed([HOST.to_owned()]).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -97,7 +97,7 @@ impl TestDestination {
     }
 
     /// Allows a vault to send requests here.
-    pub(super) fn allow(&self, config: &mut Config) {
+    pub(crate) fn allow(&self, config: &mut Config) {
         let address: IpAddr = "127.0.0.1".parse().unwrap();
         config.egress.static_addresses = StaticAddresses::new(vec![(HOST.to_owned(), address)]);
         config.egress.allow_private_networks = "127.0.0.0/8".parse().unwrap();
@@ -105,7 +105,7 @@ impl TestDestination {
         config.egress.ca_file = Some(self.folder.path().join("ca.pem"));
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("https://{HOST}:{}{path}", self.port)
     }
 

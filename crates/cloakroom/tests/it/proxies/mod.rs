@@ -1,6 +1,6 @@
 //! Pre-configured proxies: their management, their secrets, and what their transforms do to requests and responses.
 
-mod destination;
+pub(crate) mod destination;
 mod events;
 mod invoke;
 mod manage;

@@ -153,19 +153,27 @@ impl TestVault {
 
     /// Starts another node with a modified configuration.
     pub(crate) async fn node_with(&self, change: impl FnOnce(&mut Config)) -> Self {
+        self.try_node_with(change).await.unwrap()
+    }
+
+    /// Starts another node, or returns why it does not start.
+    pub(crate) async fn try_node_with(
+        &self,
+        change: impl FnOnce(&mut Config),
+    ) -> Result<Self, cloakroom::node::Error> {
         let mut config = self.vault.config.clone();
         config.http.listen.set_port(0);
         change(&mut config);
         let url = config.database.require_url().unwrap().reveal().to_owned();
-        let vault = Node::open(config).await.unwrap();
+        let vault = Node::open(config).await?;
         let (base_url, server_task) = serve(&vault).await;
-        Self {
+        Ok(Self {
             vault,
             database: TestDatabase { url },
             base_url,
             folder: tempfile::tempdir().unwrap(),
             server_task,
-        }
+        })
     }
 }
 

@@ -1,0 +1,170 @@
+//! A database administrator, or somebody with the role of the service, as the adversary.
+//!
+//! Every manipulation of every table and column is tried on a vault in use. The vault rejects it, a verification names
+//! it, or `docs/trust/adversary.toml` lists it as harmless, with the reason. Anything else fails.
+
+mod attack;
+mod expected;
+mod observe;
+mod rows;
+mod scene;
+
+use std::collections::BTreeSet;
+
+use cloakroom::{access, audit};
+
+use self::attack::{Attack, attacks_on};
+use self::expected::{Expectations, Outcome, Outcomes};
+use self::observe::Observations;
+use self::rows::Table;
+use self::scene::Scene;
+
+/// Parts of the list of tables, so that tests run them at the same time.
+const PARTS: usize = 4;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_unlisted_passes_1() {
+    attack_part(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_unlisted_passes_2() {
+    attack_part(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_unlisted_passes_3() {
+    attack_part(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_unlisted_passes_4() {
+    attack_part(3).await;
+}
+
+async fn attack_part(part: usize) {
+    let mut stage = Stage::set().await;
+    let tables = stage.scene.tables.clone();
+    let mut outcomes = Outcomes::new();
+    for table in tables.iter().skip(part).step_by(PARTS) {
+        stage.attack(table, &mut outcomes).await;
+    }
+    Expectations::load().compare(&tables, &outcomes, (part, PARTS));
+}
+
+/// A scene that is set again when an attack leaves traces.
+struct Stage {
+    scene: Scene,
+    expected: Observations,
+    /// What a node that starts later returns: it has no security codes, because nodes share them through Redis.
+    expected_later: Observations,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let scene = Scene::set().await;
+        let expected = scene.observe(&scene.vault).await;
+        let again = scene.observe(&scene.vault).await;
+        assert_eq!(again, expected, "the scene is not stable");
+        assert_eq!(verify(&scene).await, Vec::<String>::new());
+        let later = scene.vault.second_node().await;
+        Self {
+            expected_later: scene.observe(&later).await,
+            scene,
+            expected,
+        }
+    }
+
+    /// Tries every manipulation of a table and its columns. Every scene has the same attacks in the same order.
+    async fn attack(&mut self, table: &Table, outcomes: &mut Outcomes) {
+        let count = self.attacks_on(table).await.len();
+        for index in 0..count {
+            let attacks = self.attacks_on(table).await;
+            let attack = &attacks[index];
+            let place = (attack.place(), attack.manipulation.to_string());
+            let result = self.try_attack(attack).await;
+            let worst = outcomes.entry(place).or_insert_with(|| result.clone());
+            if result.0 < worst.0 {
+                *worst = result;
+            }
+        }
+    }
+
+    async fn attacks_on(&self, table: &Table) -> Vec<Attack> {
+        let rows = table.rows(&self.scene.database).await;
+        let victim = rows.len() / 2;
+        attacks_on(table, &self.scene.old[&table.name], &rows, victim)
+    }
+
+    /// Carries out an attack, classifies what follows from it, and undoes it.
+    async fn try_attack(&mut self, attack: &Attack) -> (Outcome, Vec<String>) {
+        let (scene, table) = (&self.scene, &attack.table);
+        let replaced = table
+            .replace(&scene.database, &attack.removed, &attack.added)
+            .await;
+        if replaced.is_err() {
+            return (Outcome::Rejected, Vec::new());
+        }
+        let cold = scene.vault.try_node_with(|_| {}).await;
+        let mut changes = compare(&self.expected, &scene.observe(&scene.vault).await);
+        match &cold {
+            Ok(cold) => changes.extend(compare(&self.expected_later, &scene.observe(cold).await)),
+            Err(_) => changes.push((Effect::Rejected, "start".to_owned())),
+        }
+        let is_named = !verify(scene).await.is_empty();
+        let undone = table
+            .replace(&scene.database, &attack.added, &attack.removed)
+            .await;
+        let is_intact = undone.is_ok() && scene.observe(&scene.vault).await == self.expected;
+        if !is_intact {
+            *self = Self::set().await;
+        }
+        let effect = changes.iter().map(|(effect, _)| *effect).max();
+        let names: BTreeSet<String> = changes
+            .into_iter()
+            .filter(|(effect, _)| *effect == Effect::Changed)
+            .map(|(_, name)| name)
+            .collect();
+        let outcome = match effect {
+            Some(Effect::Rejected) => Outcome::Rejected,
+            _ if is_named => Outcome::Detected,
+            None => Outcome::Unnoticed,
+            Some(Effect::Changed) => Outcome::Effective,
+        };
+        (outcome, names.into_iter().collect())
+    }
+}
+
+/// Responses that differ from what they were before the attack.
+fn compare(expected: &Observations, observed: &Observations) -> Vec<(Effect, String)> {
+    let compare = |(name, before): (&String, &(http::StatusCode, String))| {
+        let now = &observed[name];
+        let effect = match now.0.is_client_error() || now.0.is_server_error() {
+            true => Effect::Rejected,
+            false => Effect::Changed,
+        };
+        (before != now).then(|| (effect, name.clone()))
+    };
+    expected.iter().filter_map(compare).collect()
+}
+
+/// What an attack does to a response, in increasing severity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Effect {
+    /// A request that was successful fails.
+    Rejected,
+    /// A caller learns or may do something else.
+    Changed,
+}
+
+/// Everything that `cloakroom audit verify` and `doctor` say about the stored rows.
+async fn verify(scene: &Scene) -> Vec<String> {
+    let vault = &scene.vault.vault;
+    let log = audit::verify(&vault.audit, None, |_| {}).await.unwrap();
+    let mut findings: Vec<String> = log.findings.iter().map(ToString::to_string).collect();
+    let rows = access::verify_rows(&vault.db, vault.keys.control())
+        .await
+        .unwrap();
+    findings.extend(rows.altered);
+    findings
+}
