@@ -22,7 +22,7 @@ pub enum KeyPurpose {
 }
 
 impl KeyPurpose {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::RootKek,
         Self::TenantKek,
         Self::Data,
