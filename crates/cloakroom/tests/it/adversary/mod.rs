@@ -11,7 +11,8 @@ mod scene;
 
 use std::collections::BTreeSet;
 
-use cloakroom::{access, audit};
+use cloakroom::tokens::{Scope, verify_histories};
+use cloakroom::{access, audit, keys};
 
 use self::attack::{Attack, attacks_on};
 use self::expected::{Expectations, Outcome, Outcomes};
@@ -160,11 +161,17 @@ enum Effect {
 /// Everything that `cloakroom audit verify` and `doctor` say about the stored rows.
 async fn verify(scene: &Scene) -> Vec<String> {
     let vault = &scene.vault.vault;
+    let (control, environment) = (vault.keys.control(), vault.keys.environment());
     let log = audit::verify(&vault.audit, None, |_| {}).await.unwrap();
-    let mut findings: Vec<String> = log.findings.iter().map(ToString::to_string).collect();
-    let rows = access::verify_rows(&vault.db, vault.keys.control())
-        .await
-        .unwrap();
-    findings.extend(rows.altered);
-    findings
+    let rows = access::verify_rows(&vault.db, control).await.unwrap();
+    let stale = access::verify_states(&vault.db, control).await.unwrap();
+    let tokens = verify_histories(vault, Scope::All, |_| {}).await.unwrap();
+    let keys = keys::inspect(&vault.db, vault.keys.root(), environment, &rows.tenants).await;
+    let log = log.findings.iter().map(ToString::to_string);
+    let tokens = tokens.findings.iter().map(ToString::to_string);
+    log.chain(rows.altered)
+        .chain(stale)
+        .chain(tokens)
+        .chain(keys.unwrap().broken)
+        .collect()
 }
