@@ -6,9 +6,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::time::Instant;
 
-use cloakroom_core::audit::{
-    ALL_DAYS, SyntheticLog, read_records, verify_export, write_synthetic,
-};
+use cloakroom_core::audit::{ALL_DAYS, SyntheticLog, read_records, verify_export, write_synthetic};
 
 const BUFFER_BYTES: usize = 1024 * 1024;
 /// Entries in each batch.
@@ -44,7 +42,11 @@ fn write(entries: u64, file: &str, batch: u64) -> Result<(), Box<dyn std::error:
     }
 }
 
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "prints its results")]
+#[expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "prints its results"
+)]
 fn verify(file: &str, key: &str) -> Result<(), Box<dyn std::error::Error>> {
     let key = hex::decode(key)?.try_into();
     let key = key.map_err(|_| "the key must have 32 bytes")?;

@@ -55,9 +55,10 @@ pub(super) async fn final_state(
     added
         .heads
         .retain(|chain, _| state.heads.get(chain).is_none_or(|head| !head.is_closed));
-    let removed = state.heads.iter().filter(|(chain, head)| {
-        days.contains(&chain.day) && chain.day < first && !head.is_closed
-    });
+    let removed = state
+        .heads
+        .iter()
+        .filter(|(chain, head)| days.contains(&chain.day) && chain.day < first && !head.is_closed);
     for (chain, head) in removed {
         let closed = Head {
             is_closed: true,

@@ -232,7 +232,11 @@ mod tests {
                 .rposition(|line| line.starts_with("{\"checkpoint\""));
             let found = findings(&without, key);
             // Without the last checkpoint the day is not closed, and its heads are the same.
-            assert!(!found.is_empty() || Some(index) == last_checkpoint, "{}", lines[index]);
+            assert!(
+                !found.is_empty() || Some(index) == last_checkpoint,
+                "{}",
+                lines[index]
+            );
         }
     }
 
@@ -242,7 +246,11 @@ mod tests {
             output: Vec::new(),
             authority: LogKey::generate().unwrap(),
             pair: LogKey::generate().unwrap(),
-            key: certify(&LogKey::generate().unwrap(), &LogKey::generate().unwrap(), 1),
+            key: certify(
+                &LogKey::generate().unwrap(),
+                &LogKey::generate().unwrap(),
+                1,
+            ),
             entries: Vec::new(),
             state: ChainState::default(),
             number: 0,
@@ -265,7 +273,10 @@ mod tests {
         let text = String::from_utf8(writer.output).unwrap();
         let found = findings(&text, *writer.authority.public_key());
 
-        assert!(matches!(found[..], [Finding::OpenChain { .. }]), "{found:?}");
+        assert!(
+            matches!(found[..], [Finding::OpenChain { .. }]),
+            "{found:?}"
+        );
     }
 
     /// A node that was taken over cannot rewrite the heads of others, nor its own.
@@ -274,7 +285,12 @@ mod tests {
         type Rewrite = fn(&mut ChainState);
         let rewrites: [Rewrite; 4] = [
             |state| state.heads.values_mut().for_each(|head| head.seq -= 1),
-            |state| state.heads.values_mut().for_each(|head| head.link = [9; 32]),
+            |state| {
+                state
+                    .heads
+                    .values_mut()
+                    .for_each(|head| head.link = [9; 32])
+            },
             |state| state.heads.clear(),
             |state| state.heads.values_mut().for_each(|head| head.seq += 1),
         ];
@@ -302,7 +318,8 @@ mod tests {
             let text = String::from_utf8(writer.output).unwrap();
             let found = findings(&text, *writer.authority.public_key());
 
-            let is_rewritten = |it: &Finding| matches!(it, Finding::RewrittenHead { number: 2, .. });
+            let is_rewritten =
+                |it: &Finding| matches!(it, Finding::RewrittenHead { number: 2, .. });
             assert!(found.iter().any(is_rewritten), "{found:?}");
         }
     }

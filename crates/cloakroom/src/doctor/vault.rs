@@ -89,9 +89,11 @@ async fn check_sinks(vault: &Vault) -> Vec<Finding> {
         }
         let name = sink.name();
         let finding = match sinks::waiting(vault, sink).await {
-            Ok(waiting) if waiting <= WAITING_MAX => {
-                Finding::new(Severity::Good, "audit", format!("audit.{name} is up to date"))
-            }
+            Ok(waiting) if waiting <= WAITING_MAX => Finding::new(
+                Severity::Good,
+                "audit",
+                format!("audit.{name} is up to date"),
+            ),
             Ok(waiting) => {
                 let what = format!(
                     "audit.{name} has not received {waiting} checkpoints: check that a node runs and reaches it"
