@@ -160,7 +160,7 @@ async fn key_verification_reports_every_broken_key() {
             2,
         ),
         (
-            "update system_key set check_value = '\\x00' where purpose = 8",
+            "update system_key set check_value = '\\x00' where purpose = 11",
             3,
         ),
         // A broken key-encryption key makes the keys it wraps unusable too.

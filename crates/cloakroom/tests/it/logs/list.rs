@@ -183,7 +183,7 @@ async fn entries_older_than_the_quota_are_not_listed() {
                  and entity_kind = 1 returning *)
              insert into log select mod((extract(epoch from now() - interval '{time}') / 86400)::int, 100),
                  now() - interval '{time}', tenant_id, actor_kind, actor_id, key_id, entity_kind, entity_id,
-                 operation, outcome, origin, trace_id, chain, seq, mac from aged"
+                 operation, outcome, origin, trace_id, chain, seq, commit from aged"
         );
         // The day of a timestamp is rounded down.
         let sql = sql

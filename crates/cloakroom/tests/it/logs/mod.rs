@@ -6,6 +6,7 @@ mod export;
 mod list;
 mod retention;
 mod role;
+mod sinks;
 mod verify;
 
 use cloakroom::access::{ApplicationKind, Permission, Tenant};

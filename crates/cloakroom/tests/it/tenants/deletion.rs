@@ -33,6 +33,8 @@ async fn tables(vault: &TestVault) -> Vec<String> {
         where c.relnamespace = 'public'::regnamespace
           and c.relkind in ('r', 'p')
           and not c.relispartition
+          -- No code writes it yet.
+          and c.relname <> 'access_state'
         order by 1";
     let rows = database.query(sql, &[]).await.unwrap();
     rows.iter().map(|row| row.get(0)).collect()
@@ -40,7 +42,7 @@ async fn tables(vault: &TestVault) -> Vec<String> {
 
 /// Tables whose rows outlive the tenant: the tenant row, so that its number is never reused; the destroyed keys; and
 /// the audit log, which is append-only.
-const RETAINED: [&str; 4] = ["access_state", "log", "tenant", "tenant_key"];
+const RETAINED: [&str; 3] = ["log", "tenant", "tenant_key"];
 
 #[tokio::test]
 async fn every_table_with_a_tenant_id_is_swept() {

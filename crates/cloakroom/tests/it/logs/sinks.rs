@@ -1,0 +1,183 @@
+//! Shipment of checkpoints to other systems over TLS.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use cloakroom::audit::TrustedCheckpoints;
+use cloakroom::config::Secret;
+use cloakroom::sinks::{self, Error, Sink};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::ServerConfig;
+use rustls_pki_types::PrivateKeyDer;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::note;
+use crate::support::{Client, TestVault};
+
+/// Everything that a server received, one element for each connection.
+type Received = Arc<Mutex<Vec<String>>>;
+
+/// A TLS server that answers each chunk it reads with `reply`, and returns its port.
+#[expect(clippy::disallowed_methods, reason = "the server ends with the test")]
+async fn start(folder: &Path, reply: Arc<Mutex<&'static str>>, received: Received) -> u16 {
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(folder.join("ca.pem"), cert.pem()).unwrap();
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let tls = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], key)
+        .unwrap();
+    let tls = TlsAcceptor::from(Arc::new(tls));
+    let listener = TcpListener::bind("localhost:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(mut stream) = tls.accept(stream).await else {
+                continue;
+            };
+            let mut text = String::new();
+            let mut buffer = vec![0; 64 * 1024];
+            while let Ok(length @ 1..) = stream.read(&mut buffer).await {
+                text.push_str(std::str::from_utf8(&buffer[..length]).unwrap());
+                let is_request = text.starts_with("POST ");
+                let is_complete = text.ends_with("=\n");
+                if is_request && is_complete {
+                    let reply = *reply.lock().unwrap();
+                    stream.write_all(reply.as_bytes()).await.unwrap();
+                    stream.flush().await.unwrap();
+                }
+            }
+            received.lock().unwrap().push(text);
+        }
+    });
+    port
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+const UNAVAILABLE: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+
+async fn write_checkpoint(vault: &TestVault, client: &Client, data: &str) {
+    client.post("/tokens", note(data)).await;
+    vault.vault.audit.checkpoint().await.unwrap();
+}
+
+/// Waits until the server has closed this many connections.
+async fn wait_for(received: &Received, connections: usize) -> Vec<String> {
+    loop {
+        let seen = received.lock().unwrap().clone();
+        if connections <= seen.len() {
+            return seen;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_receives_checkpoints_in_order_after_an_outage() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reply, received) = (Arc::new(Mutex::new(UNAVAILABLE)), Received::default());
+    let port = start(folder.path(), reply.clone(), received.clone()).await;
+    let vault = TestVault::start().await;
+    let node = vault
+        .node_with(|config| {
+            let url = format!("https://localhost:{port}/checkpoints?key=secret");
+            config.audit.sink_url = Some(Secret::new(url));
+            config.audit.sink_ca_file = Some(folder.path().join("ca.pem"));
+        })
+        .await;
+    let client = vault.revealing_client().await.at(&node.base_url);
+    let (one, other) = (cloakroom::ids::new_uuid(), cloakroom::ids::new_uuid());
+    write_checkpoint(&node, &client, "a").await;
+    write_checkpoint(&node, &client, "b").await;
+
+    let rejected = sinks::ship_all(&node.vault, Sink::Url, one).await;
+    assert!(matches!(rejected, Err(Error::Status(503))), "{rejected:?}");
+    assert_eq!(sinks::waiting(&node.vault, Sink::Url).await.unwrap(), 2);
+    wait_for(&received, 1).await;
+    *reply.lock().unwrap() = OK;
+    // Another node does not ship at the same time.
+    sinks::ship_all(&node.vault, Sink::Url, other)
+        .await
+        .unwrap();
+    assert_eq!(sinks::waiting(&node.vault, Sink::Url).await.unwrap(), 2);
+    sinks::ship_all(&node.vault, Sink::Url, one).await.unwrap();
+
+    assert_eq!(sinks::waiting(&node.vault, Sink::Url).await.unwrap(), 0);
+    let requests = wait_for(&received, 2).await.pop().unwrap();
+    let positions = ["cloakroom-checkpoint: 1\r\n", "cloakroom-checkpoint: 2\r\n"]
+        .map(|number| requests.find(number).unwrap());
+    assert!(positions[0] < positions[1]);
+    let start = "POST /checkpoints?key=secret HTTP/1.1\r\n";
+    assert!(requests.starts_with(start), "{requests}");
+    assert_eq!(requests.matches("cloakroom.audit/test\n1\n").count(), 1);
+}
+
+#[tokio::test]
+async fn a_syslog_server_receives_checkpoints_that_detect_a_rollback() {
+    let folder = tempfile::tempdir().unwrap();
+    let received = Received::default();
+    let port = start(folder.path(), Arc::new(Mutex::new("")), received.clone()).await;
+    let vault = TestVault::start().await;
+    let node = vault
+        .node_with(|config| {
+            config.audit.sink_syslog = Some(format!("localhost:{port}"));
+            config.audit.sink_ca_file = Some(folder.path().join("ca.pem"));
+        })
+        .await;
+    let client = vault.revealing_client().await.at(&node.base_url);
+    write_checkpoint(&node, &client, "a").await;
+    write_checkpoint(&node, &client, "b").await;
+    let holder = cloakroom::ids::new_uuid();
+
+    sinks::ship_all(&node.vault, Sink::Syslog, holder)
+        .await
+        .unwrap();
+
+    let text = wait_for(&received, 1).await.pop().unwrap();
+    let mut rest = text.as_str();
+    let mut lines = Vec::new();
+    while let Some((length, following)) = rest.split_once(' ') {
+        let (message, following) = following.split_at(length.parse().unwrap());
+        let json = message.split_once(" - {").unwrap().1;
+        lines.push(format!("{{{json}"));
+        rest = following;
+    }
+    assert_eq!(lines.len(), 2);
+    let trusted = TrustedCheckpoints::new(lines.into_iter()).unwrap();
+    let verified = cloakroom::audit::verify(&node.vault.audit, Some(trusted), |_| {}).await;
+    let verified = verified.unwrap();
+    assert_eq!((verified.findings, verified.compared), (vec![], 2));
+}
+
+/// A sink whose certificate is not trusted receives nothing.
+#[tokio::test]
+async fn sinks_are_authenticated() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let received = Received::default();
+    let reply = Arc::new(Mutex::new(OK));
+    let port = start(folder.path(), reply.clone(), received.clone()).await;
+    start(other.path(), reply, received.clone()).await;
+    let vault = TestVault::start().await;
+    let node = vault
+        .node_with(|config| {
+            config.audit.sink_url = Some(Secret::new(format!("https://localhost:{port}/")));
+            config.audit.sink_syslog = Some(format!("localhost:{port}"));
+            config.audit.sink_ca_file = Some(other.path().join("ca.pem"));
+        })
+        .await;
+    let client = vault.revealing_client().await.at(&node.base_url);
+    write_checkpoint(&node, &client, "a").await;
+
+    for sink in [Sink::Url, Sink::Syslog] {
+        let shipped = sinks::ship_all(&node.vault, sink, cloakroom::ids::new_uuid()).await;
+        assert!(matches!(shipped, Err(Error::Io(_))), "{shipped:?}");
+        assert_eq!(sinks::waiting(&node.vault, sink).await.unwrap(), 1);
+    }
+    assert!(received.lock().unwrap().is_empty());
+}
