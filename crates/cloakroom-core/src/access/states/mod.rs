@@ -54,7 +54,7 @@ impl AuthenticatedRow for StateRow {
     }
 }
 
-/// SHA-256 over the sorted row MACs, each with its length.
+/// SHA-256 over the sorted row MACs, each with its length, as `content_digest` frames it.
 pub(super) fn digest(macs: &[Vec<u8>]) -> [u8; 32] {
     let mut sorted: Vec<&[u8]> = macs.iter().map(Vec::as_slice).collect();
     sorted.sort_unstable();
