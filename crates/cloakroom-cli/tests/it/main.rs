@@ -7,6 +7,7 @@
     reason = "tests panic to fail, and print measurements"
 )]
 
+mod access;
 mod audit;
 mod bins;
 mod bootstrap;

@@ -64,7 +64,7 @@ pub enum Error {
 impl From<LockError> for Error {
     fn from(error: LockError) -> Self {
         match error {
-            LockError::Stale => Self::Altered("application or one like it"),
+            LockError::Stale => Self::Altered("application or another row of its bucket"),
             LockError::Storage(error) => error.into(),
         }
     }

@@ -54,7 +54,7 @@ impl AuthenticatedRow for StateRow {
     }
 }
 
-/// SHA-256 over the sorted row MACs, each with its length.
+/// SHA-256 over the sorted row MACs, each with its length, as `content_digest` frames it.
 pub(super) fn digest(macs: &[Vec<u8>]) -> [u8; 32] {
     let mut sorted: Vec<&[u8]> = macs.iter().map(Vec::as_slice).collect();
     sorted.sort_unstable();
@@ -182,9 +182,9 @@ mod tests {
 
     #[test]
     fn a_digest_depends_on_every_mac_and_not_on_their_order() {
-        let one = vec![vec![1; 32], vec![2; 32]];
-        let swapped = vec![vec![2; 32], vec![1; 32]];
-        let split = vec![vec![1; 32], vec![2; 16], vec![2; 16]];
+        let one = [vec![1; 32], vec![2; 32]];
+        let swapped = [vec![2; 32], vec![1; 32]];
+        let split = [vec![1; 32], vec![2; 16], vec![2; 16]];
 
         assert_eq!(digest(&one), digest(&swapped));
         for other in [&one[..1], &one[1..], &split[..], &[]] {

@@ -312,25 +312,29 @@ async fn a_state_that_is_missing_or_changed_by_sql_is_not_accepted() {
     }
 }
 
-/// A digest that covers the rows of another bucket must not be used for this one.
+/// Anyone can compute the digest of restored rows; only its MAC needs the control key.
 #[tokio::test]
 async fn a_digest_replaced_together_with_rows_needs_the_control_key() {
     let vault = uncached_vault().await;
     let tenant = vault.tenant().await;
     let holder = creator(&vault, &tenant).await;
     save(&vault, "application_key").await;
+    let content = "
+        select string_agg('\\x00000020'::bytea || row_mac, ''::bytea order by row_mac) as bytes
+        from (select row_mac from application union all select row_mac from application_key) granted";
+    let digest = "sha256(int8send(10) || 'content.v1'::bytea || int8send(length(bytes)) || bytes)";
+    let is_equal =
+        format!("select digest = {digest} from access_state, ({content}) content where bucket > 1");
+    let database = vault.database.connect().await;
+    let is_equal: bool = database.query_one(&is_equal, &[]).await.unwrap().get(0);
+    assert!(is_equal, "the test computes the digest");
     delete_key(&vault, &tenant, &holder).await;
     restore(&vault, "application_key").await;
 
-    // What the digest of the restored rows is can be computed by anyone; its MAC cannot.
-    let forge = "
-        update access_state
-        set digest = (
-            select sha256(string_agg('\\x00000020'::bytea || row_mac, ''::bytea order by row_mac))
-            from (select row_mac from application union all select row_mac from application_key) rows
-        )
-        where bucket > 1";
-    run(&vault, forge).await;
+    let forge = format!(
+        "update access_state set digest = {digest} from ({content}) content where bucket > 1"
+    );
+    run(&vault, &forge).await;
 
     let status = create_status(&vault, &holder.key).await;
     assert_eq!(status, StatusCode::UNAUTHORIZED);

@@ -63,6 +63,18 @@ async fn a_key_moved_to_another_application_by_sql_is_rejected() {
         create_status(&vault, &weak.key).await,
         StatusCode::UNAUTHORIZED
     );
+    // The other rows of the bucket grant nothing either, until the key is back.
+    assert_eq!(
+        create_status(&vault, &strong.key).await,
+        StatusCode::UNAUTHORIZED
+    );
+    database
+        .execute(
+            "update application_key set application_id = $1 where key_id = $2",
+            &[&weak.application, &weak.key_id],
+        )
+        .await
+        .unwrap();
     assert_eq!(
         create_status(&vault, &strong.key).await,
         StatusCode::CREATED
