@@ -10,7 +10,6 @@ mod disclosure;
 mod expire;
 mod find;
 mod freshness;
-mod history;
 mod lock;
 mod request;
 mod store;
@@ -35,7 +34,7 @@ pub use self::find::{
     Lookup, find, find_all, find_readable, read_data_internally, read_entries, record_reads,
     use_data,
 };
-pub use self::history::{Difference, HistoryFinding, HistoryReport, Scope, verify_histories};
+pub use self::freshness::{Difference, HistoryFinding, HistoryReport, Scope, verify_histories};
 pub use self::lock::TokenLocks;
 pub use self::request::{Change, NewToken, TokenPatch};
 pub(crate) use self::store::{

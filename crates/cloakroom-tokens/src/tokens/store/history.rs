@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::tokens::history::Scope;
+use crate::tokens::freshness::Scope;
 
 /// The entities and the operations of entries that concern the existence or the row of a token.
 const ENTITIES: [i16; 3] = [

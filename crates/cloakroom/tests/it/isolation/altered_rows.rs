@@ -112,6 +112,11 @@ const ATTACKS: &[(&str, &str)] = &[
         "another container",
         "container_id = (select container_id from container where tenant_id = 1 and path = '/b/')",
     ),
+    (
+        "another container with its path",
+        "(container_id, path) =
+         (select container_id, path from container where tenant_id = 1 and path = '/b/')",
+    ),
     ("a longer life", "expires_at = now() + interval '100 years'"),
     ("no end", "expires_at = null, expires_offset_minutes = null"),
     (

@@ -8,12 +8,25 @@ mod cross_tenant;
 mod stale_rows;
 mod tenant;
 
+use cloakroom::access::{Grants, Permission, Transform};
 use http::StatusCode;
 use serde_json::json;
 
-use crate::support::Client;
+use crate::support::{Client, TestVault, everything};
 
 const VICTIM: &str = "/tokens/order%2017";
+
+/// A client with every permission on tokens and those on token intents that these tests need.
+async fn intent_client(vault: &TestVault) -> Client {
+    let tenant = vault.tenant().await;
+    let grants = Grants {
+        permissions: [Permission::TokenIntentCreate, Permission::TokenIntentRead]
+            .into_iter()
+            .collect(),
+        ..everything(Transform::Reveal)
+    };
+    vault.client(&tenant, grants).await
+}
 
 /// Creates the victim token, a donor whose data could be substituted, and a token that may become a duplicate of
 /// the victim. Returns the fingerprint of the victim.

@@ -9,6 +9,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 use tokio_postgres::Client as Database;
 
+use super::intent_client;
 use crate::support::{Client, LogCapture, TestResponse, TestVault, everything};
 
 const TABLES: [&str; 3] = ["token", "term", "claim"];
@@ -234,7 +235,7 @@ async fn differences(vault: &TestVault) -> Vec<(String, Difference)> {
 #[tokio::test]
 async fn tokens_that_only_the_api_changed_match_the_audit_log() {
     let vault = TestVault::start().await;
-    let client = vault.revealing_client().await;
+    let client = intent_client(&vault).await;
     let card =
         json!({"number": "4242424242424242", "expiration_month": 12, "expiration_year": 2040});
     let id = client.post("/tokens", note()).await.id();

@@ -76,5 +76,5 @@ async fn keys_are_destroyed(vault: &TestVault, tenant: &Tenant) -> bool {
     let rows = database.query(stored, &[&tenant.id.number]).await.unwrap();
     let is_destroyed =
         |row: &tokio_postgres::Row| (row.get::<_, i16>(0), row.get::<_, i32>(1)) == (4, 0);
-    rows.len() == 5 && rows.iter().all(is_destroyed)
+    rows.len() == 6 && rows.iter().all(is_destroyed)
 }

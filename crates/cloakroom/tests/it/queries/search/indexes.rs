@@ -233,6 +233,10 @@ async fn stored_terms_are_keyed_digests() {
     }
 }
 
+/// The terms that are not those of fingerprints.
+const DATA_TERMS: &str = "from term join token using (tenant_id, token_id)
+    where term <> substr(token.fingerprint, 1, 16)";
+
 /// The terms of equal values under different expressions, or of different types, cannot be compared.
 #[tokio::test]
 async fn equal_values_of_different_expressions_and_types_have_different_terms() {
@@ -256,8 +260,8 @@ async fn equal_values_of_different_expressions_and_types_have_different_terms() 
     }
 
     let database = vault.database.connect().await;
-    let sql = "select count(*), count(distinct term) from term";
-    let row = database.query_one(sql, &[]).await.unwrap();
+    let sql = format!("select count(*), count(distinct term) {DATA_TERMS}");
+    let row = database.query_one(&sql, &[]).await.unwrap();
     assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (5, 5));
     // A search names no expression and finds all of them, each once.
     for path in [V1, V2] {
@@ -288,7 +292,8 @@ async fn tokens_with_any_number_of_expressions_are_found() {
     let count = async |sql: &str| -> i64 { database.query_one(sql, &[]).await.unwrap().get(0) };
     assert_eq!(before.items().len(), 0);
     assert_eq!(count("select count(*) from search_expression").await, 32);
-    assert_eq!(count("select count(distinct term) from term").await, 33);
+    let terms = format!("select count(distinct term) {DATA_TERMS}");
+    assert_eq!(count(&terms).await, 33);
     for (path, client) in [(V1, &client), (V2, &client), (V1, &other), (V2, &other)] {
         let found = search(client, path, "data:same").await;
         assert_eq!(found.items().len(), 40, "{path}: {}", found.body);

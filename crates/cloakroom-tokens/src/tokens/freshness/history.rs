@@ -13,7 +13,7 @@ use cloakroom_platform::storage::{Error, connect_once};
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
 
-use super::store::{self, TokenHistory};
+use crate::tokens::store::{self, TokenHistory};
 
 /// Findings beyond this are only counted.
 const FINDINGS_MAX: usize = 100;

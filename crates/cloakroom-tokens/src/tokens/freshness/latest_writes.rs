@@ -1,8 +1,7 @@
 //! The latest known writes of tokens, by which a node detects rows that SQL rolled back or undeleted.
 //!
-//! A row is authentic for as long as its keys exist, so an older copy of it decrypts. A node therefore remembers when the
-//! tokens that it wrote, deleted or revealed were written, and rejects older rows of them. The memory is bounded:
-//! a node forgets the oldest writes first, and everything when it stops. `history.rs` detects the rest from the audit log.
+//! A node remembers when the tokens that it wrote, deleted or revealed were written. The memory is bounded: a node forgets
+//! the oldest writes first, and everything when it stops.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +20,7 @@ const SHARD_SLOTS: usize = SLOTS / SHARDS;
 const TAG_BITS: u32 = 12;
 
 /// A set-associative table of fixed size: hashed ids and the times of the latest known writes.
-pub(super) struct LatestWrites {
+pub(in crate::tokens) struct LatestWrites {
     shards: Vec<Mutex<Vec<Slot>>>,
     /// Random for every node, so that clients cannot choose ids that evict each other.
     hasher: RandomState,
@@ -54,7 +53,7 @@ impl Default for LatestWrites {
 
 impl LatestWrites {
     /// Remembers that a token was written or deleted at this time, or is known to be written then.
-    pub(super) fn remember(&self, tenant: TenantId, key: &Uuid, at: Timestamp) {
+    pub(in crate::tokens) fn remember(&self, tenant: TenantId, key: &Uuid, at: Timestamp) {
         let new = self.slot(tenant, key, at);
         let mut shard = self.shard(new);
         let ways = ways(&mut shard, new);
@@ -67,7 +66,12 @@ impl LatestWrites {
     }
 
     /// Whether a later write of the token is known than the one that the row is from.
-    pub(super) fn is_stale(&self, tenant: TenantId, key: &Uuid, written_at: Timestamp) -> bool {
+    pub(in crate::tokens) fn is_stale(
+        &self,
+        tenant: TenantId,
+        key: &Uuid,
+        written_at: Timestamp,
+    ) -> bool {
         let row = self.slot(tenant, key, written_at);
         let mut shard = self.shard(row);
         ways(&mut shard, row)
@@ -81,7 +85,7 @@ impl LatestWrites {
         let tag = random & ((1 << TAG_BITS) - 1);
         Slot {
             hash: self.hasher.hash_one((tenant.number, key)),
-            tagged_time: micros << TAG_BITS | tag,
+            tagged_time: (micros << TAG_BITS) | tag,
         }
     }
 
@@ -100,7 +104,7 @@ fn ways(shard: &mut [Slot], slot: Slot) -> &mut [Slot] {
 }
 
 /// Reports a row that is older than a write that this node knows.
-pub(super) fn report_stale(tenant: TenantId) {
+pub(in crate::tokens) fn report_stale(tenant: TenantId) {
     metrics::counter!("stale_rows_total").increment(1);
     tracing::error!(
         error.kind = "stale_row",
