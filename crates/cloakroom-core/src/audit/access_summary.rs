@@ -11,9 +11,16 @@ use super::store;
 /// What a checkpoint says about the rights of all tenants: restoring an older state of them changes the digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessSummary {
-    /// Number of rows.
-    pub states: u64,
+    /// Sum of the generations of all rows. Rows are never deleted and every change counts up, so it only grows.
+    pub generations: u64,
     pub digest: [u8; 32],
+}
+
+impl AccessSummary {
+    /// Whether the states can be a later version of `earlier`.
+    pub(super) fn follows(&self, earlier: &Self) -> bool {
+        self.generations > earlier.generations || self == earlier
+    }
 }
 
 /// Hashes the rows of `access_state` in the order of their key.
@@ -21,7 +28,7 @@ pub async fn access_summary(connection: &Connection) -> Result<AccessSummary, st
     let rows = store::stream_access_states(connection).await?;
     let mut rows = pin!(rows);
     let mut summary = AccessSummary {
-        states: 0,
+        generations: 0,
         digest: [0; 32],
     };
     let mut message = Vec::new();
@@ -33,7 +40,7 @@ pub async fn access_summary(connection: &Connection) -> Result<AccessSummary, st
         message.extend(row.generation.to_be_bytes());
         message.extend(&row.digest);
         summary.digest = sha256(&message);
-        summary.states += 1;
+        summary.generations += row.generation.unsigned_abs();
     }
     Ok(summary)
 }

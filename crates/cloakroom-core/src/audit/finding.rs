@@ -35,6 +35,8 @@ pub enum Finding {
     RewrittenHead { number: i64, chain: ChainId },
     /// A sink received another checkpoint with this number.
     DifferentFromSink { number: i64 },
+    /// The access states are older than, or not those of, the checkpoint before them.
+    RolledBackAccess { number: i64 },
     /// Sinks received later checkpoints: the log was rolled back to an earlier state.
     RolledBack { newest: i64, shipped: i64 },
 }
@@ -114,6 +116,10 @@ impl Finding {
             Self::DifferentFromSink { number } => write!(
                 f,
                 "checkpoint {number} is not the one that the sink received"
+            ),
+            Self::RolledBackAccess { number } => write!(
+                f,
+                "rows that grant access were rolled back together with their states after checkpoint {number}"
             ),
             Self::RolledBack { newest, shipped } => write!(
                 f,

@@ -54,7 +54,7 @@ impl Checkpoint {
             BASE64.encode(self.root),
             BASE64.encode(self.previous),
             self.at,
-            self.access.states,
+            self.access.generations,
             BASE64.encode(self.access.digest),
             self.retained_from,
             self.closed_through,
@@ -107,9 +107,9 @@ impl Checkpoint {
         let mut value = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
         let previous = hash(value("previous")?)?;
         let at = value("time")?.parse().ok()?;
-        let (states, digest) = value("access")?.split_once(' ')?;
+        let (generations, digest) = value("access")?.split_once(' ')?;
         let access = AccessSummary {
-            states: states.parse().ok()?,
+            generations: generations.parse().ok()?,
             digest: hash(digest)?,
         };
         let retained_from = value("retained-from")?.parse().ok()?;
@@ -174,7 +174,7 @@ mod tests {
             previous: [2; 32],
             at: "2030-02-05T10:11:12.345678Z".parse().unwrap(),
             access: AccessSummary {
-                states: 9,
+                generations: 9,
                 digest: [3; 32],
             },
             retained_from: 19_900,

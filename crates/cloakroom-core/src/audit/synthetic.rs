@@ -159,7 +159,7 @@ impl<W: Write> Writer<W> {
             previous: self.previous,
             at: Timestamp::from_second(second).unwrap_or_default(),
             access: AccessSummary {
-                states: 0,
+                generations: 0,
                 digest: [0; 32],
             },
             retained_from: 0,

@@ -35,7 +35,7 @@ statements! {
           and key_id = $2
           and expires_at > now()";
     LIST: "client_encryption::list" =
-        "select key_id, expires_at, application_id, container
+        "select key_id, expires_at, application_id, container, public_key, sealed
         from client_key
         where tenant_id = $1
           and expires_at > now()
@@ -96,21 +96,17 @@ pub(super) async fn insert(
 /// Finds an unexpired key.
 pub(super) async fn find(db: &Db, tenant: TenantId, id: Uuid) -> Result<Option<StoredKey>, Error> {
     let row = db.read_optional(&FIND, &[&tenant.number, &id]).await?;
-    Ok(row.map(|row| StoredKey {
-        key: key(&row),
-        public_key: row.get(4),
-        sealed: row.get(5),
-    }))
+    Ok(row.as_ref().map(stored))
 }
 
 /// Lists unexpired keys, newest first.
-pub(super) async fn list(db: &Db, tenant: TenantId, limit: i64) -> Result<Vec<ClientKey>, Error> {
+pub(super) async fn list(db: &Db, tenant: TenantId, limit: i64) -> Result<Vec<StoredKey>, Error> {
     let rows = db.read(&LIST, &[&tenant.number, &limit]).await?;
-    Ok(rows.iter().map(key).collect())
+    Ok(rows.iter().map(stored).collect())
 }
 
-fn key(row: &Row) -> ClientKey {
-    ClientKey {
+fn stored(row: &Row) -> StoredKey {
+    let key = ClientKey {
         id: row.get(0),
         expires_at: row.get(1),
         binding: Binding {
@@ -118,6 +114,11 @@ fn key(row: &Row) -> ClientKey {
             // A path modified by SQL differs from the authenticated one, so the key fails to open.
             container: row.get::<_, Option<&str>>(3).map(Container::known),
         },
+    };
+    StoredKey {
+        key,
+        public_key: row.get(4),
+        sealed: row.get(5),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use cloakroom_crypto::Hash;
 
+use super::super::access_summary::AccessSummary;
 use super::super::day::{ChainId, day_of};
 use super::super::finding::Finding;
 use super::super::note::{Checkpoint, note_hash};
@@ -22,6 +23,8 @@ pub(super) struct CheckpointWalk {
     /// Whether the first checkpoint may have any number, because earlier ones are not part of the verification.
     starts_anywhere: bool,
     trusted: Option<TrustedCheckpoints>,
+    /// The access states of the last checkpoint.
+    access: Option<AccessSummary>,
     /// Heads and keys of the last checkpoint, without closed days; `None` if unknown.
     state: Option<ChainState>,
     pub(super) retained_from: i32,
@@ -36,6 +39,7 @@ impl CheckpointWalk {
             last: None,
             starts_anywhere,
             trusted,
+            access: None,
             state: (!starts_anywhere).then(ChainState::default),
             retained_from: i32::MIN,
             closed_through: i32::MIN,
@@ -69,7 +73,22 @@ impl Verifier {
             hash: Some(note_hash(&row.note)),
         });
         self.report.newest = Some(checkpoint_line(number, &row.note));
+        self.check_access(number - 1, checkpoint.access);
         self.check_state(&checkpoint, row.state.as_deref());
+    }
+
+    /// The access states of a later time follow from those of checkpoint `number`, the one before.
+    fn check_access(&mut self, number: i64, access: AccessSummary) {
+        let earlier = self.checkpoints.access.replace(access);
+        if earlier.is_some_and(|earlier| !access.follows(&earlier)) {
+            self.report.report(Finding::RolledBackAccess { number });
+        }
+    }
+
+    /// Compares the access states in the database with those of the newest checkpoint.
+    pub(super) fn check_current_access(&mut self, access: AccessSummary) {
+        let newest = self.checkpoints.last.as_ref().map_or(0, |it| it.number);
+        self.check_access(newest, access);
     }
 
     /// Checkpoints are numbered from 1 without gaps.

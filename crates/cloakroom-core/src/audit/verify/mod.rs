@@ -16,6 +16,7 @@ use cloakroom_platform::storage::{self, connect_once};
 use self::checkpoints::CheckpointWalk;
 pub use self::trusted::{TrustedCheckpoints, checkpoint_line};
 use super::Audit;
+use super::access_summary::access_summary;
 use super::chain_entry::ChainEntry;
 use super::day::{ChainId, day_of, slot_of};
 use super::export::{self, Record};
@@ -96,6 +97,7 @@ pub(super) async fn verify_days(
         Ok(())
     })
     .await?;
+    verifier.check_current_access(access_summary(&connection).await?);
     Ok(verifier.finish())
 }
 

@@ -6,7 +6,7 @@ use cloakroom::access::{self, ApplicationKind, Bucket, Grants, LockError, Permis
 use cloakroom::applications::{self, ApplicationChange};
 use cloakroom::idempotency::ResponseTemplate;
 use cloakroom::tenants::{self, TenantChanges};
-use cloakroom::{Vault, access_change, ids};
+use cloakroom::{Vault, access_change, audit, ids};
 use http::StatusCode;
 use serde_json::json;
 use uuid::Uuid;
@@ -287,6 +287,40 @@ async fn a_row_restored_with_its_state_is_rejected_by_nodes_that_saw_the_newer_o
     let bucket = Bucket::of_application(holder.application);
     let change = access_change::begin(&vault.vault, tenant.id, &[bucket]).await;
     assert!(matches!(change.err(), Some(LockError::Stale)));
+}
+
+/// A node that starts afterwards has seen no newer state. Checkpoints have.
+#[tokio::test]
+async fn a_row_restored_with_its_state_is_named_by_the_next_verification() {
+    let vault = uncached_vault().await;
+    let tenant = vault.tenant().await;
+    let holder = creator(&vault, &tenant).await;
+    for table in ["application_key", "access_state"] {
+        save(&vault, table).await;
+    }
+    delete_key(&vault, &tenant, &holder).await;
+    vault.vault.audit.checkpoint().await.unwrap();
+    let verify = async || {
+        let verified = audit::verify(&vault.vault.audit, None, |_| {}).await;
+        verified.unwrap().findings
+    };
+    assert_eq!(verify().await, []);
+
+    for table in ["application_key", "access_state"] {
+        restore(&vault, table).await;
+    }
+
+    let findings = verify().await;
+    assert!(
+        matches!(findings[..], [audit::Finding::RolledBackAccess { .. }]),
+        "{findings:?}"
+    );
+    // Later checkpoints do not hide it.
+    let later = vault.second_node().await;
+    creator(&later, &tenant).await;
+    creator(&later, &tenant).await;
+    vault.vault.audit.checkpoint().await.unwrap();
+    assert!(!verify().await.is_empty());
 }
 
 #[tokio::test]

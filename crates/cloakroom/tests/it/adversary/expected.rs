@@ -3,11 +3,39 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use super::rows::Table;
+
+const ATTACKS: [&str; 7] = [
+    "edit", "clear", "swap", "restore", "delete", "insert", "reorder",
+];
+
+const INTRODUCTION: &str = "# What an attacker with write access to the database achieves
+
+<!-- Written by the test adversary::record. -->
+
+A test acts as a database administrator, or as somebody with the stolen role of the service, on a vault in use. For every table
+and column, it edits, clears or swaps values, restores rows from before a change or a deletion, and deletes, inserts and reorders
+rows. Then it sends requests to the running node and to a node that starts afterwards, and runs the checks of `audit verify`
+and `doctor`.
+
+- **rejected**: the node rejects the row or the request, does not start, or the schema does not allow the change.
+- **detected**: `cloakroom audit verify` or `cloakroom doctor` names the row or its bucket the next time it runs.
+- **harmless**: neither; the reason is below. Every other outcome fails the test `adversary::nothing_unlisted_passes`.
+
+Numbers count columns; the worst outcome of several tries counts.
+
+| table | edit | clear | swap | restore | delete | insert | reorder |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+";
+
+fn document(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/trust");
+    folder.join(name)
+}
 
 /// What became of an attack, from bad to good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -58,8 +86,56 @@ pub(super) type Outcomes = BTreeMap<(String, String), (Outcome, Vec<String>)>;
 
 impl Expectations {
     pub(super) fn load() -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/trust/adversary.toml");
-        toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+        let text = std::fs::read_to_string(document("adversary.toml")).unwrap();
+        toml::from_str(&text).unwrap()
+    }
+
+    /// Writes the table of all attacks.
+    pub(super) fn record(&self, tables: &[Table], outcomes: &Outcomes) {
+        let mut page = INTRODUCTION.to_owned();
+        for table in tables {
+            write!(page, "| `{}` |", table.name).unwrap();
+            for attack in ATTACKS {
+                write!(page, " {} |", self.summarize(&table.name, attack, outcomes)).unwrap();
+            }
+            page.push('\n');
+        }
+        page.push_str(
+            "\n## Harmless\n\n| table | columns | attacks | reason |\n| --- | --- | --- | --- |\n",
+        );
+        for it in &self.harmless {
+            let columns = it.columns.join(", ").replace('*', "whole rows");
+            let (table, attacks, reason) = (&it.table, it.attacks.join(", "), &it.reason);
+            writeln!(page, "| `{table}` | {columns} | {attacks} | {reason} |").unwrap();
+        }
+        page.push_str("\n## Not attacked\n\n| table | reason |\n| --- | --- |\n");
+        for (table, reason) in &self.empty {
+            writeln!(page, "| `{table}` | {reason} |").unwrap();
+        }
+        std::fs::write(document("adversary.md"), page).unwrap();
+    }
+
+    /// How many columns or rows of a table had which outcome.
+    fn summarize(&self, table: &str, attack: &str, outcomes: &Outcomes) -> String {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for ((place, tried), (outcome, _)) in outcomes {
+            if tried == attack && place.split('.').next() == Some(table) {
+                let name = match outcome {
+                    Outcome::Rejected => "rejected",
+                    Outcome::Detected => "detected",
+                    _ => "harmless",
+                };
+                *counts.entry(name).or_default() += 1;
+            }
+        }
+        match counts.len() {
+            0 => "-".to_owned(),
+            1 => counts.into_keys().collect(),
+            _ => {
+                let counts = counts.iter().map(|(name, count)| format!("{count} {name}"));
+                counts.collect::<Vec<_>>().join(", ")
+            }
+        }
     }
 
     fn is_harmless(&self, place: &str, attack: &str) -> bool {

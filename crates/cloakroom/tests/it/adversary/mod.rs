@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 use cloakroom::tokens::{Scope, verify_histories};
 use cloakroom::{access, audit, keys};
+use serde_json::Value;
 
 use self::attack::{Attack, attacks_on};
 use self::expected::{Expectations, Outcome, Outcomes};
@@ -41,6 +42,20 @@ async fn nothing_unlisted_passes_3() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_unlisted_passes_4() {
     attack_part(3).await;
+}
+
+/// Writes `docs/trust/adversary.md`: `cargo xtask services run -- cargo nextest run --workspace --run-ignored only
+/// adversary::record`.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes docs/trust/adversary.md"]
+async fn record() {
+    let mut stage = Stage::set().await;
+    let tables = stage.scene.tables.clone();
+    let mut outcomes = Outcomes::new();
+    for table in &tables {
+        stage.attack(table, &mut outcomes).await;
+    }
+    Expectations::load().record(&tables, &outcomes);
 }
 
 async fn attack_part(part: usize) {
@@ -93,7 +108,10 @@ impl Stage {
 
     async fn attacks_on(&self, table: &Table) -> Vec<Attack> {
         let rows = table.rows(&self.scene.database).await;
-        let victim = rows.len() / 2;
+        // Rows of the first tenant: the other one is deleted.
+        let is_used = |row: &Value| row.get("tenant_id").is_none_or(|tenant| tenant == 1);
+        let used: Vec<usize> = (0..rows.len()).filter(|at| is_used(&rows[*at])).collect();
+        let victim = used.get(used.len() / 2).copied().unwrap_or_default();
         attacks_on(table, &self.scene.old[&table.name], &rows, victim)
     }
 

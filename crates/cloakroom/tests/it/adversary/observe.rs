@@ -106,9 +106,16 @@ impl Scene {
             )
             .header("content-type", "application/json");
         observe(seen, "proxy", &revealing.send(request.body("{}")).await);
+        let anonymous = node.client_with(None);
+        let published = anonymous.get("/keys/webhooks.v1.key").await;
+        observe(seen, "webhook key", &published);
+        let id = self.resources.client_key["id"].as_str().unwrap();
+        let key = self.clients.browser.key().unwrap();
+        let path = format!("/web-elements/v2/hosted-elements/keys/{id}?apiKey={key}");
+        observe(seen, "client key of elements", &anonymous.get(&path).await);
         let url = self.resources.checkout["url"].as_str().unwrap();
         let path = url.replace(&self.vault.base_url, "");
-        let page = node.client_with(None).get(&path).await;
+        let page = anonymous.get(&path).await;
         // The remaining time and the nonce change.
         let title = String::from_utf8_lossy(&page.bytes).into_owned();
         let title = title
@@ -126,5 +133,9 @@ fn observe(seen: &mut Observations, name: &str, response: &TestResponse) {
         members.remove("trace_id");
         members.remove("traceId");
     }
-    seen.insert(name.to_owned(), (response.status, body.to_string()));
+    let body = match body.is_null() {
+        true => String::from_utf8_lossy(&response.bytes).into_owned(),
+        false => body.to_string(),
+    };
+    seen.insert(name.to_owned(), (response.status, body));
 }

@@ -43,6 +43,7 @@ pub(super) struct Clients {
     pub(super) replaced: Client,
     /// The tenant is deleted.
     pub(super) former: Client,
+    pub(super) browser: Client,
     narrowed_id: String,
     pub(super) deleted_id: String,
     replaced_key: String,
@@ -180,8 +181,12 @@ impl Clients {
         };
         let (narrowed, deleted, replaced) = (private().await, private().await, private().await);
         let (application, key) = (replaced.application, replaced.key_id);
+        let public = support::grants(&[Permission::TokenCreate]);
+        let browser = vault.holder(tenant, ApplicationKind::Public, public).await;
+        let browser = client(&browser);
         Self {
-            session: session(vault, tenant, &revealing).await,
+            session: session(vault, &browser, &revealing).await,
+            browser,
             manager: client(&manager),
             revealing,
             masking: vault.client(tenant, everything(Transform::Mask)).await,
@@ -205,6 +210,11 @@ impl Resources {
             expect(201, revealing.post("/tokens", new).await);
         }
         expect(201, create_once(revealing).await);
+        for text in ["sixth", "seventh"] {
+            let mut new = new_token(&format!("claimed {text}"), text);
+            new["deduplicate_token"] = json!(true);
+            expect(201, revealing.post("/tokens", new).await);
+        }
         let hook = new_webhook(&destination.url("/hook"));
         let proxy = new_proxy(&destination.url("/v1"));
         let intent = new_card("4000056655665556");
@@ -309,10 +319,7 @@ async fn holder(vault: &TestVault, tenant: &Tenant, kind: ApplicationKind) -> Te
 }
 
 /// A session that may read tokens in clear.
-async fn session(vault: &TestVault, tenant: &Tenant, server: &Client) -> Client {
-    let public = support::grants(&[Permission::TokenCreate]);
-    let browser = vault.holder(tenant, ApplicationKind::Public, public).await;
-    let browser = vault.client_with(Some(&browser.key));
+async fn session(vault: &TestVault, browser: &Client, server: &Client) -> Client {
     let created = expect(201, browser.post("/sessions", json!({})).await);
     let rule = json!({"description": "Read", "priority": 1, "container": "/", "transform": "reveal",
         "permissions": ["token:read"]});
