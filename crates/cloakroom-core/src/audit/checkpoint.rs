@@ -201,20 +201,22 @@ impl Audit {
             .map_or(today - 2, |it| it.checkpoint.closed_through);
         let before = seen.as_ref().map(|it| it.state.clone()).unwrap_or_default();
         let state = self.next_state(&before, today, closed);
-        let closed_through = self.close_days(memory, &state, closed, now, due).await?;
+        let (closed_through, final_heads) = match due {
+            Due::Periodically => self.close_days(memory, &state, closed, now).await?,
+            Due::IfChanged => (closed, ChainState::default()),
+        };
         let retained_from = seen.as_ref().map_or(0, |it| it.checkpoint.retained_from);
         let retained_from = retained_from.max(memory.retained_from);
         let is_old = seen.as_ref().is_none_or(|it| {
             it.checkpoint.at + PERIOD <= now || it.checkpoint.retained_from < retained_from
         });
         let is_due = state != before || (due == Due::Periodically && is_old);
-        if !is_due && closed_through.0 == closed {
+        if !is_due && closed_through == closed {
             return Ok(true);
         }
         // The key may be new, and is part of the state then.
         let key = self.writers.chains.key(db, today).await?;
         let mut state = self.next_state(&before, today, closed);
-        let (closed_through, final_heads) = closed_through;
         state.merge(final_heads);
         let checkpoint = Checkpoint {
             environment: self.environment.clone(),
@@ -263,13 +265,12 @@ impl Audit {
         state: &ChainState,
         closed: i32,
         now: Timestamp,
-        due: Due,
     ) -> Result<(i32, ChainState), CheckpointError> {
         let unchanged = (closed, ChainState::default());
         let yesterday = day_of(now) - 1;
         let is_time = start_of_day(yesterday + 1) + CLOSE_AFTER <= now
             && memory.close_at.is_none_or(|at| at <= now);
-        if due != Due::Periodically || !is_time || yesterday <= closed {
+        if !is_time || yesterday <= closed {
             return Ok(unchanged);
         }
         let stated = memory.seen.as_ref().map(|it| it.checkpoint.retained_from);
