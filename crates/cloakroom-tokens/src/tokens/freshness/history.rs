@@ -1,4 +1,4 @@
-//! Compares the rows of tokens with the audit log: finds rows that SQL rolled back, undeleted or inserted.
+//! Compares the rows of tokens with the audit log: finds rows that SQL rolled back, undeleted, inserted or deleted.
 //!
 //! Every write of a token has an audit log entry of the same time as its row, and the data is bound to that time. A row
 //! that is older than the last entry of its token was restored; changing its time makes it undecryptable.
@@ -32,6 +32,8 @@ pub enum Difference {
     Undeleted,
     /// The last entry of the token is a later write.
     Older,
+    /// The last entry of the token is a write, and there is no row.
+    Missing,
     /// The row was written within the retention of the audit log, which has no entry of that write.
     Unrecorded,
 }
@@ -49,6 +51,7 @@ impl fmt::Display for HistoryFinding {
         let what = match self.difference {
             Difference::Undeleted => "exists although its last entry is its deletion",
             Difference::Older => "is older than its last entry",
+            Difference::Missing => "does not exist although no entry records its deletion",
             Difference::Unrecorded => "was written without an entry",
         };
         let Self {
@@ -94,7 +97,7 @@ pub async fn verify_histories(
     let mut rows = pin!(rows);
     let mut report = HistoryReport::default();
     while let Some(history) = rows.try_next().await? {
-        report.tokens += 1;
+        report.tokens += u64::from(history.written_at.is_some());
         if report.tokens.is_multiple_of(PROGRESS) {
             progress(report.tokens);
         }
@@ -116,7 +119,10 @@ pub async fn verify_histories(
 fn compare(history: &TokenHistory, recorded_since: Timestamp) -> Option<Difference> {
     const DELETE: i16 = Operation::Delete as i16;
     const EXPIRE: i16 = Operation::Expire as i16;
-    let written_at = history.written_at;
+    let Some(written_at) = history.written_at else {
+        let is_deleted = matches!(history.last_entry, Some((DELETE | EXPIRE, _)));
+        return (!is_deleted).then_some(Difference::Missing);
+    };
     let is_recent = recorded_since <= written_at;
     let unrecorded = is_recent.then_some(Difference::Unrecorded);
     let Some((operation, at)) = history.last_entry else {
@@ -147,7 +153,7 @@ mod tests {
 
     #[test]
     fn rows_are_compared_with_the_last_entry_of_their_token() {
-        use Difference::{Older, Undeleted, Unrecorded};
+        use Difference::{Missing, Older, Undeleted, Unrecorded};
         use Operation::{Create, Delete, Expire, Update};
         let midnight = Timestamp::from_second(1_699_920_000).unwrap();
         let noon = midnight + SignedDuration::from_hours(12);
@@ -186,11 +192,25 @@ mod tests {
             let history = TokenHistory {
                 tenant_number: 1,
                 token_id: "a".to_owned(),
-                written_at,
+                written_at: Some(written_at),
                 last_entry: last_entry.map(|(operation, at)| (operation as i16, at)),
             };
             let difference = compare(&history, midnight - minute * 1_440);
             assert_eq!(difference, expected, "{written_at} {last_entry:?}");
+        }
+        for (operation, expected) in [
+            (Create, Some(Missing)),
+            (Update, Some(Missing)),
+            (Delete, None),
+            (Expire, None),
+        ] {
+            let history = TokenHistory {
+                tenant_number: 1,
+                token_id: "a".to_owned(),
+                written_at: None,
+                last_entry: Some((operation as i16, noon)),
+            };
+            assert_eq!(compare(&history, midnight), expected, "{operation:?}");
         }
     }
 }

@@ -24,7 +24,8 @@ const OPERATIONS: [i16; 4] = [
 ];
 
 statements! {
-    // All tokens of all tenants. The database sorts the entries on disk, so that memory is bounded.
+    // All tokens of all tenants, and entries without a token unless their tenant is deleted. The database sorts the
+    // entries on disk, so that memory is bounded.
     LIST_ALL: "tokens::list_histories" =
         "with last_entry as (
             select distinct on (tenant_id, entity_id) tenant_id, entity_id, operation, created_at
@@ -33,13 +34,20 @@ statements! {
               and operation = any($2::smallint[])
             order by tenant_id, entity_id, created_at desc, chain desc, seq desc
         )
-        select token.tenant_id, coalesce(token.alias, token.token_id::text),
+        select coalesce(token.tenant_id, last_entry.tenant_id),
+               coalesce(token.alias, token.token_id::text, last_entry.entity_id),
                coalesce(token.modified_at, token.created_at), last_entry.operation,
                last_entry.created_at
         from token
-        left join last_entry
+        full join last_entry
           on last_entry.tenant_id = token.tenant_id
-         and last_entry.entity_id = coalesce(token.alias, token.token_id::text)";
+         and last_entry.entity_id = coalesce(token.alias, token.token_id::text)
+        where token.token_id is not null
+           or last_entry.tenant_id in (
+               select tenant_id
+               from tenant
+               where deleted_at is null
+           )";
     // Tokens before and after a place, one lookup each.
     LIST_SAMPLE: "tokens::sample_histories" =
         "select token.tenant_id, coalesce(token.alias, token.token_id::text),
@@ -82,8 +90,8 @@ statements! {
 pub(crate) struct TokenHistory {
     pub tenant_number: i32,
     pub token_id: String,
-    /// When the row was written.
-    pub written_at: Timestamp,
+    /// When the row was written; `None` if there is none.
+    pub written_at: Option<Timestamp>,
     /// Its operation and time.
     pub last_entry: Option<(i16, Timestamp)>,
 }
