@@ -103,13 +103,14 @@ async fn lists(database: &Database) -> Result<Vec<Case>> {
             by_term(COMMON_DATA, None, &top),
         ),
         case(term, "nothing", WALK, by_term(9, None, &top)),
-        case(
-            "token_queries::by_any_term",
-            "a shared index value and nothing",
-            WALKS,
-            by_any_term(&[COMMON_DATA, 9], &top),
-        ),
+        any_term(&top),
     ])
+}
+
+fn any_term(start: &Start) -> Case {
+    let terms = by_any_term(&[COMMON_DATA, 9], start);
+    let name = "a shared index value and nothing";
+    case("token_queries::by_any_term", name, WALKS, terms)
 }
 
 fn older_lists() -> Vec<Case> {
