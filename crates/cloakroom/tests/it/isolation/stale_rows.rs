@@ -285,7 +285,7 @@ async fn restored_rows_do_not_match_the_audit_log() {
     let client = vault.revealing_client().await;
     let database = vault.database.connect().await;
     let new = |id: &str| json!({"id": id, "type": "token", "data": id});
-    for id in ["updated", "deleted", "unchanged"] {
+    for id in ["updated", "deleted", "unchanged", "lost"] {
         assert_eq!(
             client.post("/tokens", new(id)).await.status,
             StatusCode::CREATED
@@ -299,13 +299,15 @@ async fn restored_rows_do_not_match_the_audit_log() {
     assert_eq!(differences(&vault).await, []);
 
     restore_rows(&database).await;
-    let removed = "delete from log where entity_id = 'unchanged'";
+    let removed =
+        "delete from log where entity_id = 'unchanged'; delete from token where alias = 'lost'";
     database.batch_execute(removed).await.unwrap();
 
     let mut found = differences(&vault).await;
     found.sort_by(|one, other| one.0.cmp(&other.0));
     let expected = [
         ("deleted".to_owned(), Difference::Undeleted),
+        ("lost".to_owned(), Difference::Missing),
         ("unchanged".to_owned(), Difference::Unrecorded),
         ("updated".to_owned(), Difference::Older),
     ];
