@@ -40,7 +40,7 @@ pub fn last_number(path: &Path) -> io::Result<i64> {
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .map(|line: Line| line.number)
-        .last();
+        .next_back();
     Ok(numbers.unwrap_or_default())
 }
 
