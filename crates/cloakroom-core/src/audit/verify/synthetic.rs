@@ -279,6 +279,31 @@ mod tests {
         );
     }
 
+    /// Checkpoints of two histories are genuine one by one, but do not follow from each other.
+    #[test]
+    fn checkpoints_of_another_history_are_findings() {
+        let (authority, pair) = (LogKey::generate().unwrap(), LogKey::generate().unwrap());
+        let mut writer = Writer {
+            output: Vec::new(),
+            key: certify(&authority, &pair, 20_000),
+            authority,
+            pair,
+            entries: Vec::new(),
+            state: ChainState::default(),
+            number: 0,
+            previous: [0; 32],
+            buffer: Vec::new(),
+        };
+        writer.write_checkpoint(20_000, 0, false).unwrap();
+        writer.previous = [9; 32];
+        writer.write_checkpoint(20_000, 1, false).unwrap();
+
+        let text = String::from_utf8(writer.output).unwrap();
+        let found = findings(&text, *writer.authority.public_key());
+
+        assert_eq!(found, [Finding::ForkedCheckpoint { number: 2 }]);
+    }
+
     /// A node that was taken over cannot rewrite the heads of others, nor its own.
     #[test]
     fn rewritten_heads_are_findings() {
