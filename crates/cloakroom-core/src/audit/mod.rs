@@ -10,31 +10,19 @@
 //! authority of the vault certified. Checkpoints (`checkpoint`) commit to the heads of all chains and are shipped to a second
 //! system. [`verify`] and [`verify_export`] check all of it. [`retain`] removes expired days as a whole.
 
-mod access_summary;
 mod audited;
-mod chain;
-mod chain_entry;
-mod checkpoint;
-mod close_day;
+mod chains;
+mod checkpoints;
 mod count;
 mod cursor;
-mod day;
 mod deleted;
 mod entry;
-mod export;
-mod finding;
-mod link;
 mod list;
-mod note;
 mod operator;
 mod recorder;
 mod retain;
-mod shipment;
-mod state;
 mod store;
-mod synthetic;
 mod verify;
-mod walk;
 
 use std::sync::Arc;
 
@@ -44,29 +32,32 @@ use cloakroom_platform::storage::{self, DatabaseClock, Db};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-pub use self::access_summary::{AccessSummary, access_summary};
 pub use self::audited::{AuditedStatement, AuditedTransaction, audited, begin, begin_statement};
-pub use self::chain::ChainWriter;
-use self::chain::Chains;
-pub use self::checkpoint::{CheckpointError, Halt};
-use self::checkpoint::{CheckpointMemory, Due};
+pub use self::chains::chain::ChainWriter;
+use self::chains::chain::Chains;
+pub use self::chains::day::{ChainId, day_number, parse_day};
+use self::chains::{chain, chain_entry, day, link, walk};
+pub use self::checkpoints::access_summary::{AccessSummary, access_summary};
+pub use self::checkpoints::checkpoint::{CheckpointError, Halt};
+use self::checkpoints::checkpoint::{CheckpointMemory, Due};
+pub use self::checkpoints::shipment::{Shipment, unshipped};
+use self::checkpoints::{access_summary, checkpoint, close_day, note, state};
 pub use self::count::count_active_tokens;
-pub use self::day::{ChainId, day_number, parse_day};
 pub use self::deleted::{ListDeletedError, list_deleted};
 pub use self::entry::{ActorKind, EntityKind, Entry, Operation, Outcome, encode_reads};
-pub use self::export::{Error as ExportError, export, read_records};
-pub use self::finding::Finding;
 pub use self::list::{Filter, ListError, LogEntry, LogPage, PageRequest, PageStart, list};
 pub use self::operator::Operator;
 use self::recorder::{Message, QUEUE_MAX, ReadBatcher, ReadRecorder};
 pub use self::retain::retain;
-pub use self::shipment::{Shipment, unshipped};
 pub(crate) use self::store::STATEMENTS;
 pub use self::store::logged;
-pub use self::synthetic::{SyntheticLog, write_synthetic};
+pub use self::verify::export::{Error as ExportError, export, read_records};
+pub use self::verify::finding::Finding;
+pub use self::verify::synthetic::{SyntheticLog, write_synthetic};
 pub use self::verify::{
     ALL_DAYS, TrustedCheckpoints, VerificationReport, checkpoint_line, verify, verify_export,
 };
+use self::verify::{export, finding};
 use crate::caller::Caller;
 use crate::keys::{ControlKey, Keyring};
 

@@ -2,13 +2,13 @@
 
 use cloakroom_crypto::Hash;
 
-use super::super::access_summary::AccessSummary;
-use super::super::day::{ChainId, day_of};
-use super::super::finding::Finding;
-use super::super::note::{Checkpoint, note_hash};
-use super::super::state::{ChainState, Head};
-use super::super::store::CheckpointRow;
 use super::{TrustedCheckpoints, Verifier, checkpoint_line};
+use crate::audit::AccessSummary;
+use crate::audit::day::{ChainId, day_of};
+use crate::audit::finding::Finding;
+use crate::audit::note::{Checkpoint, note_hash};
+use crate::audit::state::{ChainState, Head};
+use crate::audit::store::CheckpointRow;
 
 /// The checkpoint that was verified last.
 struct Last {

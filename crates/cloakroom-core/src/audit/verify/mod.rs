@@ -5,6 +5,9 @@
 //! on the number of entries.
 
 mod checkpoints;
+pub(in crate::audit) mod export;
+pub(in crate::audit) mod finding;
+pub(in crate::audit) mod synthetic;
 mod trusted;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -14,13 +17,13 @@ use cloakroom_crypto::{Hash, LogPublicKey};
 use cloakroom_platform::storage::{self, connect_once};
 
 use self::checkpoints::CheckpointWalk;
+use self::export::Record;
+use self::finding::Finding;
 pub use self::trusted::{TrustedCheckpoints, checkpoint_line};
 use super::Audit;
 use super::access_summary::access_summary;
 use super::chain_entry::ChainEntry;
 use super::day::{ChainId, day_of, slot_of};
-use super::export::{self, Record};
-use super::finding::Finding;
 use super::link::CertifiedKey;
 use super::state::{KeyId, StatedKey};
 use super::store::{self, StoredEntry};

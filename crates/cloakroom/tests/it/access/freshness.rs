@@ -294,6 +294,7 @@ async fn a_row_restored_with_its_state_is_rejected_by_nodes_that_saw_the_newer_o
 async fn a_row_restored_with_its_state_is_named_by_the_next_verification() {
     let vault = uncached_vault().await;
     let tenant = vault.tenant().await;
+    let other = creator(&vault, &tenant).await;
     let holder = creator(&vault, &tenant).await;
     for table in ["application_key", "access_state"] {
         save(&vault, table).await;
@@ -315,11 +316,13 @@ async fn a_row_restored_with_its_state_is_named_by_the_next_verification() {
         matches!(findings[..], [audit::Finding::RolledBackAccess { .. }]),
         "{findings:?}"
     );
-    // Later checkpoints do not hide it.
+    // A later checkpoint does not hide it, nor do later changes.
     let later = vault.second_node().await;
+    let status = create_status(&later, &other.key).await;
+    assert_eq!(status, StatusCode::CREATED);
+    later.vault.audit.checkpoint().await.unwrap();
     creator(&later, &tenant).await;
     creator(&later, &tenant).await;
-    vault.vault.audit.checkpoint().await.unwrap();
     assert!(!verify().await.is_empty());
 }
 

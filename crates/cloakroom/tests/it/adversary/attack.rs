@@ -51,12 +51,13 @@ pub(super) struct Attack {
 }
 
 impl Attack {
-    /// Name in the list of expected outcomes.
-    pub(super) fn place(&self) -> String {
-        match &self.column {
+    /// Table and column, and the manipulation, as the list of expected outcomes has them.
+    pub(super) fn place(&self) -> (String, String) {
+        let place = match &self.column {
             Some(column) => format!("{}.{column}", self.table.name),
             None => self.table.name.clone(),
-        }
+        };
+        (place, self.manipulation.to_string())
     }
 }
 

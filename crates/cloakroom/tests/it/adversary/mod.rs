@@ -91,19 +91,32 @@ impl Stage {
         }
     }
 
-    /// Tries every manipulation of a table and its columns. Every scene has the same attacks in the same order.
+    /// Tries every manipulation of a table and its columns.
     async fn attack(&mut self, table: &Table, outcomes: &mut Outcomes) {
-        let count = self.attacks_on(table).await.len();
-        for index in 0..count {
+        let mut tried = 0;
+        let attacks = self.attacks_on(table).await;
+        let places: Vec<_> = attacks.iter().map(Attack::place).collect();
+        for (index, place) in places.iter().enumerate() {
+            // A scene that was set again has other rows, but the same kinds of attacks.
             let attacks = self.attacks_on(table).await;
-            let attack = &attacks[index];
-            let place = (attack.place(), attack.manipulation.to_string());
+            let same = attacks.iter().filter(|attack| attack.place() == *place);
+            let earlier = places[..index].iter().filter(|it| *it == place).count();
+            let Some(attack) = same.skip(earlier).next() else {
+                continue;
+            };
+            tried += 1;
+            let place = place.clone();
             let result = self.try_attack(attack).await;
             let worst = outcomes.entry(place).or_insert_with(|| result.clone());
             if result.0 < worst.0 {
                 *worst = result;
             }
         }
+        assert!(
+            tried * 10 >= places.len() * 9,
+            "{tried} of {} attacks",
+            places.len()
+        );
     }
 
     async fn attacks_on(&self, table: &Table) -> Vec<Attack> {

@@ -96,11 +96,13 @@ impl Scene {
         let of_another = new_token("order 17", "of another tenant");
         expect(201, scene.clients.former.post("/tokens", of_another).await);
 
+        scene.vault.vault.audit.checkpoint().await.unwrap();
         scene.old = scene.snapshot().await;
         scene.change_rights().await;
         scene.change_resources().await;
         let former_manager = scene.vault.client_with(Some(&former_manager.key));
         expect(204, former_manager.delete("/tenants/self").await);
+        scene.vault.vault.audit.checkpoint().await.unwrap();
         scene
     }
 

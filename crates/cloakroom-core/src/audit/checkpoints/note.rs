@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use cloakroom_crypto::{Hash, LogKey, LogPublicKey, sha256, verify_log_signature};
 use jiff::Timestamp;
 
-use super::access_summary::AccessSummary;
-use super::link::CertifiedKey;
+use crate::audit::access_summary::AccessSummary;
+use crate::audit::link::CertifiedKey;
 
 const ORIGIN: &str = "cloakroom.audit/";
 const SIGNATURE_START: &str = "\u{2014} ";
@@ -17,7 +17,7 @@ const ED25519: u8 = 1;
 
 /// The content of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Checkpoint {
+pub(in crate::audit) struct Checkpoint {
     /// Environment of the vault.
     pub environment: String,
     /// Counts from 1 without gaps.
@@ -68,7 +68,7 @@ impl Checkpoint {
     }
 
     /// Signs the checkpoint with the private half of its key.
-    pub(super) fn sign(&self, pair: &LogKey) -> String {
+    pub(in crate::audit) fn sign(&self, pair: &LogKey) -> String {
         let mut note = self.body();
         let mut signature = key_id(&self.name(), pair.public_key()).to_vec();
         signature.extend(pair.sign(note.as_bytes()));
@@ -82,7 +82,7 @@ impl Checkpoint {
     }
 
     /// Parses a note; `None` unless a key that an authority certified signed it.
-    pub(super) fn verify(note: &str, authorities: &[LogPublicKey]) -> Option<Self> {
+    pub(in crate::audit) fn verify(note: &str, authorities: &[LogPublicKey]) -> Option<Self> {
         let (body, signature) = note.split_once("\n\n")?;
         let body = &note[..=body.len()];
         let checkpoint = Self::parse(body)?;
@@ -153,7 +153,7 @@ fn key_id(name: &str, key: &LogPublicKey) -> [u8; 4] {
 }
 
 /// The hash by which the next checkpoint refers to this note.
-pub(super) fn note_hash(note: &str) -> Hash {
+pub(in crate::audit) fn note_hash(note: &str) -> Hash {
     sha256(note.as_bytes())
 }
 

@@ -6,12 +6,12 @@ use std::pin::pin;
 use cloakroom_platform::storage::{self, connect_once};
 use futures_util::TryStreamExt as _;
 
-use super::Audit;
-use super::day::{ChainId, SLOTS, slot_of};
-use super::link::CertifiedKey;
-use super::state::{ChainState, Head};
-use super::store;
-use super::walk::ChainWalk;
+use crate::audit::Audit;
+use crate::audit::day::{ChainId, SLOTS, slot_of};
+use crate::audit::link::CertifiedKey;
+use crate::audit::state::{ChainState, Head};
+use crate::audit::store;
+use crate::audit::walk::ChainWalk;
 
 /// The heads and keys to add to `state` so that every chain of these days is closed; `None` if their entries do not verify.
 ///
@@ -19,7 +19,7 @@ use super::walk::ChainWalk;
 ///
 /// A node that was killed leaves its chains open, and their last entries are stated nowhere. They are read only if such a
 /// chain exists, because that reads all entries of the day.
-pub(super) async fn final_state(
+pub(in crate::audit) async fn final_state(
     audit: &Audit,
     state: &ChainState,
     days: RangeInclusive<i32>,

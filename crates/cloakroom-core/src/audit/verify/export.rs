@@ -12,11 +12,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::Audit;
-use super::chain_entry::ChainEntry;
-use super::day::{SLOTS, day_of, slot_of};
-use super::link::CertifiedKey;
-use super::store::{self, CheckpointRow, StoredEntry};
+use crate::audit::Audit;
+use crate::audit::chain_entry::ChainEntry;
+use crate::audit::day::{SLOTS, day_of, slot_of};
+use crate::audit::link::CertifiedKey;
+use crate::audit::store::{self, CheckpointRow, StoredEntry};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -40,7 +40,7 @@ pub enum Record {
 
 /// Passes the log of some days to `each`: for each day, the checkpoints up to the following day, the keys, and then the
 /// entries by chain and sequence number. Holds one record at a time.
-pub(super) async fn stream<E: From<storage::Error>>(
+pub(in crate::audit) async fn stream<E: From<storage::Error>>(
     connection: &Connection,
     days: RangeInclusive<i32>,
     today: i32,
@@ -155,7 +155,10 @@ struct EntryLine<'a>(
 );
 
 /// Writes one record as a line.
-pub(super) fn write_record(output: &mut impl Write, record: &Record) -> Result<(), Error> {
+pub(in crate::audit) fn write_record(
+    output: &mut impl Write,
+    record: &Record,
+) -> Result<(), Error> {
     let line = match record {
         Record::Checkpoint(row) => Line::Checkpoint(
             row.number,

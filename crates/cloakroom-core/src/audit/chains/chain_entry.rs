@@ -7,8 +7,8 @@ use cloakroom_platform::storage::quote_field;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::day::{ChainId, slot_of};
-use super::entry::Entry;
+use crate::audit::day::{ChainId, slot_of};
+use crate::audit::entry::Entry;
 
 /// Version of the encoding.
 const ENCODING: u8 = 2;
@@ -33,7 +33,12 @@ pub struct ChainEntry {
 }
 
 impl ChainEntry {
-    pub(super) fn new(entry: &Entry, chain: ChainId, seq: i32, created_at: Timestamp) -> Self {
+    pub(in crate::audit) fn new(
+        entry: &Entry,
+        chain: ChainId,
+        seq: i32,
+        created_at: Timestamp,
+    ) -> Self {
         Self {
             day: chain.day,
             chain: chain.number,
@@ -52,7 +57,7 @@ impl ChainEntry {
         }
     }
 
-    pub(super) fn chain_id(&self) -> ChainId {
+    pub(in crate::audit) fn chain_id(&self) -> ChainId {
         ChainId {
             day: self.day,
             number: self.chain,
@@ -86,7 +91,7 @@ impl ChainEntry {
     }
 
     /// A row of `log` as a composite literal of PostgreSQL, without its last field and closing parenthesis.
-    pub(super) fn open_row(&self) -> String {
+    pub(in crate::audit) fn open_row(&self) -> String {
         let mut row = String::with_capacity(300);
         let (slot, created_at) = (slot_of(self.day), self.created_at);
         let (actor, key) = (self.actor, self.key);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::day::{ChainId, date};
+use crate::audit::day::{ChainId, date};
 
 /// An inconsistency of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]

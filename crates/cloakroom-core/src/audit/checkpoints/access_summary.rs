@@ -6,7 +6,7 @@ use cloakroom_crypto::sha256;
 use cloakroom_platform::storage::{self, Connection};
 use futures_util::TryStreamExt as _;
 
-use super::store;
+use crate::audit::store;
 
 /// What a checkpoint says about the rights of all tenants: restoring an older state of them changes the digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 /// Number of partitions of `log`; days take turns.
-pub(super) const SLOTS: i32 = 100;
+pub(in crate::audit) const SLOTS: i32 = 100;
 const SECONDS: i64 = 24 * 60 * 60;
 
 /// Identifies a chain.
@@ -16,29 +16,29 @@ pub struct ChainId {
 }
 
 impl ChainId {
-    pub(super) fn key_number(self) -> i32 {
+    pub(in crate::audit) fn key_number(self) -> i32 {
         self.number / CHAINS_PER_KEY
     }
 }
 
 /// Distance between the numbers of two keys' first chains.
-pub(super) const CHAINS_PER_KEY: i32 = 1_000;
+pub(in crate::audit) const CHAINS_PER_KEY: i32 = 1_000;
 
 /// Day of a timestamp, counted from 1970-01-01 in UTC.
-pub(super) fn day_of(at: Timestamp) -> i32 {
+pub(in crate::audit) fn day_of(at: Timestamp) -> i32 {
     i32::try_from(at.as_second().div_euclid(SECONDS)).unwrap_or(i32::MAX)
 }
 
-pub(super) fn start_of_day(day: i32) -> Timestamp {
+pub(in crate::audit) fn start_of_day(day: i32) -> Timestamp {
     Timestamp::from_second(i64::from(day) * SECONDS).unwrap_or_default()
 }
 
-pub(super) fn slot_of(day: i32) -> i16 {
+pub(in crate::audit) fn slot_of(day: i32) -> i16 {
     i16::try_from(day.rem_euclid(SLOTS)).unwrap_or_default()
 }
 
 /// The date of a day, for messages.
-pub(super) fn date(day: i32) -> String {
+pub(in crate::audit) fn date(day: i32) -> String {
     start_of_day(day).strftime("%Y-%m-%d").to_string()
 }
 

@@ -2,18 +2,18 @@
 
 use cloakroom_crypto::{Hash, MerkleTree};
 
-use super::chain_entry::ChainEntry;
-use super::day::ChainId;
-use super::link::{Batch, CertifiedKey, Commit};
+use crate::audit::chain_entry::ChainEntry;
+use crate::audit::day::ChainId;
+use crate::audit::link::{Batch, CertifiedKey, Commit};
 
 /// A chain under verification.
-pub(super) struct ChainWalk {
-    pub(super) id: ChainId,
+pub(in crate::audit) struct ChainWalk {
+    pub(in crate::audit) id: ChainId,
     key: CertifiedKey,
     /// The last verified batch: its last sequence number and its link.
-    pub(super) head: (i32, Hash),
+    pub(in crate::audit) head: (i32, Hash),
     /// Sequence number of the last entry.
-    pub(super) seq: i32,
+    pub(in crate::audit) seq: i32,
     /// Leaves of the batch that is not complete yet.
     tree: MerkleTree,
     batch_first: i32,
@@ -24,7 +24,7 @@ pub(super) struct ChainWalk {
 
 /// Why an entry does not continue its chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WalkError {
+pub(in crate::audit) enum WalkError {
     /// The entries of a range of sequence numbers do not exist.
     Missing { from: i32, to: i32 },
     /// A second entry with this sequence number.
@@ -34,7 +34,7 @@ pub(super) enum WalkError {
 }
 
 impl ChainWalk {
-    pub(super) fn new(id: ChainId, key: &CertifiedKey) -> Self {
+    pub(in crate::audit) fn new(id: ChainId, key: &CertifiedKey) -> Self {
         Self {
             id,
             head: (0, key.first_link(id)),
@@ -48,7 +48,7 @@ impl ChainWalk {
     }
 
     /// Adds the next entry. Returns whether it completes a batch; the batch is verified unless the chain is broken.
-    pub(super) fn push(
+    pub(in crate::audit) fn push(
         &mut self,
         entry: &ChainEntry,
         commit: Option<&[u8]>,
@@ -117,12 +117,12 @@ impl ChainWalk {
         self.batch_first = last + 1;
     }
 
-    pub(super) fn is_broken(&self) -> bool {
+    pub(in crate::audit) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
     /// Whether the last entries are not followed by the commit of their batch.
-    pub(super) fn is_incomplete(&self) -> bool {
+    pub(in crate::audit) fn is_incomplete(&self) -> bool {
         !self.tree.is_empty() && self.batch_first <= self.seq
     }
 }

@@ -2,8 +2,8 @@
 
 use cloakroom_platform::storage;
 
-use super::store;
-use super::{Audit, checkpoint_line};
+use crate::audit::store;
+use crate::audit::{Audit, checkpoint_line};
 
 /// Checkpoints that are shipped at once.
 const PAGE: i64 = 100;

@@ -19,22 +19,22 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::chain_entry::ChainEntry;
-use super::day::{CHAINS_PER_KEY, ChainId, day_of, start_of_day};
-use super::entry::{ActorKind, Entry};
-use super::link::{Batch, CertifiedKey, Commit, certificate_message};
-use super::operator::Operator;
-use super::state::{ChainState, Head};
-use super::store;
+use crate::audit::chain_entry::ChainEntry;
+use crate::audit::day::{CHAINS_PER_KEY, ChainId, day_of, start_of_day};
+use crate::audit::entry::{ActorKind, Entry};
+use crate::audit::link::{Batch, CertifiedKey, Commit, certificate_message};
+use crate::audit::operator::Operator;
+use crate::audit::state::{ChainState, Head};
+use crate::audit::store;
 use crate::keys::AuditAuthority;
 
 /// Attempts to insert a key while other nodes insert theirs.
 const ATTEMPTS: usize = 100;
 
 /// A key of this node, for the chains of one day. Its private half exists only here.
-pub(super) struct NodeKey {
-    pub(super) certified: CertifiedKey,
-    pub(super) pair: LogKey,
+pub(in crate::audit) struct NodeKey {
+    pub(in crate::audit) certified: CertifiedKey,
+    pub(in crate::audit) pair: LogKey,
 }
 
 /// The key that new chains are signed with.
@@ -54,7 +54,7 @@ struct Chain {
 }
 
 /// The chains of one node.
-pub(super) struct Chains {
+pub(in crate::audit) struct Chains {
     node: Uuid,
     permits: Semaphore,
     permits_max: u32,
@@ -69,7 +69,7 @@ pub(super) struct Chains {
     /// Set when the log in the database is not the one that this node knows; nothing is written from then on.
     is_halted: AtomicBool,
     /// The operator who runs a CLI command; `None` in a server.
-    pub(super) operator: OnceLock<Operator>,
+    pub(in crate::audit) operator: OnceLock<Operator>,
 }
 
 /// Exclusive write access to one chain.
@@ -85,7 +85,7 @@ pub struct ChainWriter<'a> {
 impl Chains {
     /// At most `permits` chains are written concurrently; acquiring one waits at most
     /// `acquire_timeout`.
-    pub(super) fn new(
+    pub(in crate::audit) fn new(
         clock: Arc<DatabaseClock>,
         authority: Arc<AuditAuthority>,
         permits: usize,
@@ -106,17 +106,20 @@ impl Chains {
         }
     }
 
-    pub(super) fn authority(&self) -> &AuditAuthority {
+    pub(in crate::audit) fn authority(&self) -> &AuditAuthority {
         &self.authority
     }
 
     /// Rejects all further writers.
-    pub(super) fn halt(&self) {
+    pub(in crate::audit) fn halt(&self) {
         self.is_halted.store(true, Ordering::Release);
     }
 
     /// Takes a chain of today, opening one if all of them are in use.
-    pub(super) async fn acquire(&self, db: &Db) -> Result<ChainWriter<'_>, storage::Error> {
+    pub(in crate::audit) async fn acquire(
+        &self,
+        db: &Db,
+    ) -> Result<ChainWriter<'_>, storage::Error> {
         let permit = timeout(self.acquire_timeout, self.permits.acquire())
             .await
             .map_err(|_| {
@@ -171,7 +174,11 @@ impl Chains {
     }
 
     /// The key of this node for a day, which is created first if necessary.
-    pub(super) async fn key(&self, db: &Db, day: i32) -> Result<Arc<NodeKey>, storage::Error> {
+    pub(in crate::audit) async fn key(
+        &self,
+        db: &Db,
+        day: i32,
+    ) -> Result<Arc<NodeKey>, storage::Error> {
         let mut current = self.current_key.lock().await;
         let current = self.key_of_day(&mut current, db, day).await?;
         Ok(current.key.clone())
@@ -221,7 +228,7 @@ impl Chains {
     }
 
     /// The keys and heads of this node for a checkpoint. Closes its chains of other days first.
-    pub(super) fn stated(&self, today: i32) -> ChainState {
+    pub(in crate::audit) fn stated(&self, today: i32) -> ChainState {
         let mut free = lock(&self.free);
         free.retain(|chain| {
             let is_current = chain.id.day == today;
@@ -235,12 +242,12 @@ impl Chains {
     }
 
     /// Forgets days that a checkpoint closed.
-    pub(super) fn drop_days_through(&self, day: i32) {
+    pub(in crate::audit) fn drop_days_through(&self, day: i32) {
         lock(&self.state).drop_days_through(day);
     }
 
     /// Closes every chain. Waits for current writers.
-    pub(super) async fn close(&self) {
+    pub(in crate::audit) async fn close(&self) {
         let _all_permits = timeout(
             self.acquire_timeout,
             self.permits.acquire_many(self.permits_max),
@@ -360,7 +367,7 @@ impl Drop for ChainWriter<'_> {
     }
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(in crate::audit) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // No code under these locks panics halfway through an update.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,14 +6,14 @@ use cloakroom_crypto::{Hash, LogKey, LogPublicKey, MerkleTree};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::access_summary::AccessSummary;
-use super::chain_entry::ChainEntry;
-use super::day::{ChainId, day_of, slot_of};
-use super::export::{Error, Record, write_record};
-use super::link::{Batch, CertifiedKey, Commit, certificate_message};
-use super::note::{Checkpoint, note_hash};
-use super::state::{ChainState, Head};
-use super::store::CheckpointRow;
+use crate::audit::access_summary::AccessSummary;
+use crate::audit::chain_entry::ChainEntry;
+use crate::audit::day::{ChainId, day_of, slot_of};
+use crate::audit::export::{Error, Record, write_record};
+use crate::audit::link::{Batch, CertifiedKey, Commit, certificate_message};
+use crate::audit::note::{Checkpoint, note_hash};
+use crate::audit::state::{ChainState, Head};
+use crate::audit::store::CheckpointRow;
 
 /// Entries of each day.
 const ENTRIES_PER_DAY: u64 = 1_000_000;
@@ -202,8 +202,8 @@ fn entry(chain: ChainId, seq: i32) -> ChainEntry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ALL_DAYS, Finding, read_records, verify_export};
     use super::*;
+    use crate::audit::{ALL_DAYS, Finding, read_records, verify_export};
 
     fn export(entries: u64) -> (Vec<u8>, LogPublicKey) {
         let mut text = Vec::new();
@@ -277,6 +277,31 @@ mod tests {
             matches!(found[..], [Finding::OpenChain { .. }]),
             "{found:?}"
         );
+    }
+
+    /// Checkpoints of two histories are genuine one by one, but do not follow from each other.
+    #[test]
+    fn checkpoints_of_another_history_are_findings() {
+        let (authority, pair) = (LogKey::generate().unwrap(), LogKey::generate().unwrap());
+        let mut writer = Writer {
+            output: Vec::new(),
+            key: certify(&authority, &pair, 20_000),
+            authority,
+            pair,
+            entries: Vec::new(),
+            state: ChainState::default(),
+            number: 0,
+            previous: [0; 32],
+            buffer: Vec::new(),
+        };
+        writer.write_checkpoint(20_000, 0, false).unwrap();
+        writer.previous = [9; 32];
+        writer.write_checkpoint(20_000, 1, false).unwrap();
+
+        let text = String::from_utf8(writer.output).unwrap();
+        let found = findings(&text, *writer.authority.public_key());
+
+        assert_eq!(found, [Finding::ForkedCheckpoint { number: 2 }]);
     }
 
     /// A node that was taken over cannot rewrite the heads of others, nor its own.

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use cloakroom_crypto::{Hash, LogPublicKey, MerkleTree, leaf_hash};
 use uuid::Uuid;
 
-use super::day::ChainId;
-use super::link::CertifiedKey;
+use crate::audit::day::ChainId;
+use crate::audit::link::CertifiedKey;
 
 const HEAD: u8 = 1;
 const KEY: u8 = 2;
 
 /// The last durable entry of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(in crate::audit) struct Head {
     pub seq: i32,
     pub link: Hash,
     /// A closed chain does not grow.
@@ -22,23 +22,23 @@ pub(super) struct Head {
 
 /// A key without its certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StatedKey {
+pub(in crate::audit) struct StatedKey {
     pub node: Uuid,
     pub public_key: LogPublicKey,
 }
 
 /// Day and number of a key.
-pub(super) type KeyId = (i32, i32);
+pub(in crate::audit) type KeyId = (i32, i32);
 
 /// Heads and keys of all days that are not closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ChainState {
+pub(in crate::audit) struct ChainState {
     pub heads: BTreeMap<ChainId, Head>,
     pub keys: BTreeMap<KeyId, StatedKey>,
 }
 
 impl ChainState {
-    pub(super) fn add_key(&mut self, key: &CertifiedKey) {
+    pub(in crate::audit) fn add_key(&mut self, key: &CertifiedKey) {
         let stated = StatedKey {
             node: key.node,
             public_key: key.public_key,
@@ -47,25 +47,25 @@ impl ChainState {
     }
 
     /// Removes days up to and including `day`.
-    pub(super) fn drop_days_through(&mut self, day: i32) {
+    pub(in crate::audit) fn drop_days_through(&mut self, day: i32) {
         self.heads.retain(|chain, _| chain.day > day);
         self.keys.retain(|(key_day, _), _| *key_day > day);
     }
 
     /// Adds or replaces the heads and keys of another state.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(in crate::audit) fn merge(&mut self, other: Self) {
         self.heads.extend(other.heads);
         self.keys.extend(other.keys);
     }
 
     /// The node that owns a chain.
-    pub(super) fn owner(&self, chain: ChainId) -> Option<Uuid> {
+    pub(in crate::audit) fn owner(&self, chain: ChainId) -> Option<Uuid> {
         let key = self.keys.get(&(chain.day, chain.key_number()));
         key.map(|key| key.node)
     }
 
     /// The Merkle tree hash over all records.
-    pub(super) fn root(&self) -> Hash {
+    pub(in crate::audit) fn root(&self) -> Hash {
         let mut tree = MerkleTree::default();
         for record in self.records() {
             tree.push(leaf_hash(&record));
@@ -73,7 +73,7 @@ impl ChainState {
         tree.root()
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(in crate::audit) fn encode(&self) -> Vec<u8> {
         self.records().flatten().collect()
     }
 
@@ -99,7 +99,7 @@ impl ChainState {
     }
 
     /// Decodes a state; `None` if the bytes are not exactly an encoded state.
-    pub(super) fn decode(mut bytes: &[u8]) -> Option<Self> {
+    pub(in crate::audit) fn decode(mut bytes: &[u8]) -> Option<Self> {
         let original = bytes;
         let mut state = Self::default();
         while let Some((kind, rest)) = bytes.split_first() {

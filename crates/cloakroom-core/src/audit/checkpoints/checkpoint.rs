@@ -10,12 +10,12 @@ use cloakroom_crypto::Hash;
 use cloakroom_platform::storage;
 use jiff::Timestamp;
 
-use super::access_summary::access_summary;
-use super::day::{day_of, start_of_day};
-use super::note::{Checkpoint, note_hash};
-use super::state::ChainState;
-use super::store::{self, CheckpointRow};
-use super::{Audit, close_day};
+use crate::audit::access_summary::access_summary;
+use crate::audit::day::{day_of, start_of_day};
+use crate::audit::note::{Checkpoint, note_hash};
+use crate::audit::state::ChainState;
+use crate::audit::store::{self, CheckpointRow};
+use crate::audit::{Audit, close_day};
 
 /// A checkpoint is written at least this often.
 const PERIOD: Duration = Duration::from_secs(10);
@@ -78,7 +78,7 @@ struct Seen {
 
 /// What a node remembers between checkpoints.
 #[derive(Default)]
-pub(super) struct CheckpointMemory {
+pub(in crate::audit) struct CheckpointMemory {
     seen: Option<Seen>,
     halted: Option<Halt>,
     /// The next attempt to close a day.
@@ -89,7 +89,7 @@ pub(super) struct CheckpointMemory {
 
 /// When a checkpoint is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(in crate::audit) enum Due {
     /// When the last one is old, or when this node has new heads to state.
     Periodically,
     /// When this node has new heads to state.
@@ -103,14 +103,17 @@ impl Audit {
     }
 
     /// States that entries before a day were removed, before they are.
-    pub(super) async fn state_retention(&self, oldest: i32) -> Result<(), CheckpointError> {
+    pub(in crate::audit) async fn state_retention(
+        &self,
+        oldest: i32,
+    ) -> Result<(), CheckpointError> {
         let mut memory = self.checkpoints.lock().await;
         memory.retained_from = memory.retained_from.max(oldest);
         drop(memory);
         self.write_checkpoint(Due::Periodically).await
     }
 
-    pub(super) async fn write_checkpoint(&self, due: Due) -> Result<(), CheckpointError> {
+    pub(in crate::audit) async fn write_checkpoint(&self, due: Due) -> Result<(), CheckpointError> {
         let mut memory = self.checkpoints.lock().await;
         if let Some(halt) = memory.halted {
             return Err(CheckpointError::Halted(halt));

@@ -5,7 +5,7 @@ use cloakroom_crypto::{
 };
 use uuid::Uuid;
 
-use super::day::ChainId;
+use crate::audit::day::ChainId;
 
 const CERTIFICATE: &[u8] = b"cloakroom log key v1";
 const CHAIN: &[u8] = b"cloakroom log chain v2";
@@ -27,7 +27,7 @@ pub struct CertifiedKey {
 
 impl CertifiedKey {
     /// Whether the audit authority certified the key.
-    pub(super) fn is_certified(&self, authorities: &[LogPublicKey]) -> bool {
+    pub(in crate::audit) fn is_certified(&self, authorities: &[LogPublicKey]) -> bool {
         let message = certificate_message(self.day, self.number, self.node, &self.public_key);
         authorities
             .iter()
@@ -35,13 +35,13 @@ impl CertifiedKey {
     }
 
     /// The link before the first batch of a chain that this key signs.
-    pub(super) fn first_link(&self, chain: ChainId) -> Hash {
+    pub(in crate::audit) fn first_link(&self, chain: ChainId) -> Hash {
         first_link(chain, self.node, &self.public_key)
     }
 }
 
 /// What the audit authority signs to certify a key.
-pub(super) fn certificate_message(
+pub(in crate::audit) fn certificate_message(
     day: i32,
     number: i32,
     node: Uuid,
@@ -55,7 +55,7 @@ pub(super) fn certificate_message(
     message
 }
 
-pub(super) fn first_link(chain: ChainId, node: Uuid, public_key: &LogPublicKey) -> Hash {
+pub(in crate::audit) fn first_link(chain: ChainId, node: Uuid, public_key: &LogPublicKey) -> Hash {
     let mut message = CHAIN.to_vec();
     message.extend(chain.day.to_be_bytes());
     message.extend(chain.number.to_be_bytes());
@@ -66,7 +66,7 @@ pub(super) fn first_link(chain: ChainId, node: Uuid, public_key: &LogPublicKey) 
 
 /// The entries of one commit, as the link covers them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Batch {
+pub(in crate::audit) struct Batch {
     pub chain: ChainId,
     pub first: i32,
     pub last: i32,
@@ -75,7 +75,7 @@ pub(super) struct Batch {
 
 impl Batch {
     /// The link of the batch, which covers everything before it.
-    pub(super) fn link(&self, before: &Hash) -> Hash {
+    pub(in crate::audit) fn link(&self, before: &Hash) -> Hash {
         let mut message = [0; LINK.len() + 32 + 16 + 32];
         let numbers = [self.chain.day, self.chain.number, self.first, self.last];
         let (domain, rest) = message.split_at_mut(LINK.len());
@@ -91,32 +91,32 @@ impl Batch {
 
 /// The signature of a batch, stored in the row of its last entry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Commit {
+pub(in crate::audit) struct Commit {
     /// Sequence number of the first entry of the batch.
     pub first: i32,
     pub signature: LogSignature,
 }
 
 impl Commit {
-    pub(super) fn sign(key: &LogKey, first: i32, link: &Hash) -> Self {
+    pub(in crate::audit) fn sign(key: &LogKey, first: i32, link: &Hash) -> Self {
         Self {
             first,
             signature: key.sign(&commit_message(link)),
         }
     }
 
-    pub(super) fn verifies(&self, key: &LogPublicKey, link: &Hash) -> bool {
+    pub(in crate::audit) fn verifies(&self, key: &LogPublicKey, link: &Hash) -> bool {
         verify_log_signature(key, &commit_message(link), &self.signature)
     }
 
-    pub(super) fn to_bytes(self) -> [u8; 4 + LOG_SIGNATURE_BYTES] {
+    pub(in crate::audit) fn to_bytes(self) -> [u8; 4 + LOG_SIGNATURE_BYTES] {
         let mut bytes = [0; 4 + LOG_SIGNATURE_BYTES];
         bytes[..4].copy_from_slice(&self.first.to_be_bytes());
         bytes[4..].copy_from_slice(&self.signature);
         bytes
     }
 
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(in crate::audit) fn parse(bytes: &[u8]) -> Option<Self> {
         let (first, signature) = bytes.split_first_chunk()?;
         Some(Self {
             first: i32::from_be_bytes(*first),
