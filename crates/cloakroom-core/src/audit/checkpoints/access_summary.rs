@@ -12,7 +12,7 @@ use crate::audit::store;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessSummary {
     /// Sum of the generations of all rows. Rows are never deleted and every change counts up, so it only grows.
-    pub generations: u64,
+    pub generations: u128,
     pub digest: [u8; 32],
 }
 
@@ -40,7 +40,7 @@ pub async fn access_summary(connection: &Connection) -> Result<AccessSummary, st
         message.extend(row.generation.to_be_bytes());
         message.extend(&row.digest);
         summary.digest = sha256(&message);
-        summary.generations += row.generation.unsigned_abs();
+        summary.generations += u128::from(row.generation.unsigned_abs());
     }
     Ok(summary)
 }

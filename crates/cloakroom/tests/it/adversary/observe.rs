@@ -111,7 +111,7 @@ impl Scene {
         observe(seen, "webhook key", &published);
         let id = self.resources.client_key["id"].as_str().unwrap();
         let key = self.clients.browser.key().unwrap();
-        let path = format!("/web-elements/v2/hosted-elements/keys/{id}?apiKey={key}");
+        let path = format!("/web-elements/2.17.0/hosted-elements/keys/{id}?apiKey={key}");
         observe(seen, "client key of elements", &anonymous.get(&path).await);
         let url = self.resources.checkout["url"].as_str().unwrap();
         let path = url.replace(&self.vault.base_url, "");

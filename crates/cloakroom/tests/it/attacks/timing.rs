@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use cloakroom::access::{self, ApiKey, ApplicationKind, Permission, TenantKind};
-use cloakroom::{Node, authentication};
+use cloakroom::{Node, access_change, authentication};
 use futures_util::{StreamExt as _, stream};
 
 use crate::support::{SeededRng, TestApplication, TestVault, grants, number_or};
@@ -52,6 +52,9 @@ async fn held_keys(vault: &TestVault) -> [Vec<String>; 3] {
             if let Some(change) = change {
                 let changed = database.execute(change, &[&holder.key_id]).await.unwrap();
                 assert_eq!(changed, 1);
+                access_change::reanchor(&vault.vault, tenant.id)
+                    .await
+                    .unwrap();
             }
             kind.push(holder.key);
         }
