@@ -225,7 +225,10 @@ async fn differences(vault: &TestVault) -> Vec<(String, Difference)> {
         findings.into_iter().map(parts).collect()
     };
     let found = report.findings.clone();
-    assert_eq!(of(report.findings), of(sample.findings));
+    // A sample of tokens does not contain those that do not exist.
+    let mut existing = report.findings;
+    existing.retain(|one| one.difference != Difference::Missing);
+    assert_eq!(of(existing), of(sample.findings));
     found
         .into_iter()
         .map(|one| (one.token_id, one.difference))
