@@ -33,15 +33,19 @@ pub(super) const FEATURES: [(&str, Reader); 15] = [
 ];
 
 /// Features of tables, recognized in migrations.
-pub(super) const SCHEMA_FEATURES: [(&str, &str); 7] = [
+pub(super) const SCHEMA_FEATURES: [(&str, &str); 8] = [
     ("partitions", "partition by"),
     ("`collate \"C\"`", "collate \"c\""),
     ("array column", "bytea[]"),
     ("partial index", ") where "),
     ("`do` block", "do $$"),
+    ("`security definer` function", "security definer"),
     ("`set storage`", "set storage"),
     ("`check` constraint", " check ("),
 ];
+
+/// The only function of the schema: it removes old days of the audit log with the rights of the owner.
+pub(super) const ALLOWED_FUNCTION: &str = "create function drop_log_days(";
 
 /// Forbidden in statements and migrations, for any engine.
 pub(super) const RULED_OUT: [&str; 20] = [
