@@ -51,11 +51,11 @@ from fresh;
 
 const FIND: &str = "\
 \\set n random(1, :rows)
-select token.sealed, token.token_id, token.alias, token.row_version, token.container_id,
+select token.sealed, token.token_id, token.alias, token.row_version, token.container_id, token.path,
        token.kind, token.expires_at, token.expires_offset_minutes, token.created_at,
        token.created_by, token.modified_at, token.modified_by, token.mask, token.metadata,
        token.fingerprint, token.fingerprint_expression, token.search_indexes, token.terms,
-       coalesce(token.security_code_until > now(), false)
+       token.security_code_until
 from token
 where tenant_id = :tenant
   and token_id = md5(:n::text)::uuid
