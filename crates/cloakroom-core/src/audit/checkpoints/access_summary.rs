@@ -18,7 +18,7 @@ pub struct AccessSummary {
 
 impl AccessSummary {
     /// Whether the states can be a later version of `earlier`.
-    pub(super) fn follows(&self, earlier: &Self) -> bool {
+    pub(in crate::audit) fn follows(&self, earlier: &Self) -> bool {
         self.generations > earlier.generations || self == earlier
     }
 }
