@@ -99,9 +99,9 @@ impl Stage {
         for (index, place) in places.iter().enumerate() {
             // A scene that was set again has other rows, but the same kinds of attacks.
             let attacks = self.attacks_on(table).await;
-            let same = attacks.iter().filter(|attack| attack.place() == *place);
+            let mut same = attacks.iter().filter(|attack| attack.place() == *place);
             let earlier = places[..index].iter().filter(|it| *it == place).count();
-            let Some(attack) = same.skip(earlier).next() else {
+            let Some(attack) = same.nth(earlier) else {
                 continue;
             };
             tried += 1;
@@ -124,7 +124,9 @@ impl Stage {
         // Rows of the first tenant: the other one is deleted.
         let is_used = |row: &Value| row.get("tenant_id").is_none_or(|tenant| tenant == 1);
         let used: Vec<usize> = (0..rows.len()).filter(|at| is_used(&rows[*at])).collect();
-        let victim = used.get(used.len() / 2).copied().unwrap_or_default();
+        let middle = used.get(used.len() / 2).copied().unwrap_or_default();
+        let is_victim = |row: &Value| row["alias"] == "order 17" && is_used(row);
+        let victim = rows.iter().position(is_victim).unwrap_or(middle);
         attacks_on(table, &self.scene.old[&table.name], &rows, victim)
     }
 

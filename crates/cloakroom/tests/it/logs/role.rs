@@ -36,29 +36,7 @@ async fn the_serving_role_can_only_append() {
         .await
         .unwrap();
 
-    let mut rejected = Vec::new();
-    let tables = [
-        "log",
-        &format!("log_{slot}"),
-        "log_key",
-        "log_checkpoint",
-        "log_retention",
-    ];
-    for table in tables {
-        let column = match table {
-            "log_key" => "number = number",
-            "log_checkpoint" => "note = note",
-            "log_retention" => "keep_days = 1",
-            _ => "seq = seq",
-        };
-        rejected.push(format!("update {table} set {column}"));
-        rejected.push(format!("delete from {table}"));
-        rejected.push(format!("truncate {table}"));
-        rejected.push(format!("drop table {table}"));
-        rejected.push(format!("alter table {table} disable trigger all"));
-    }
-    rejected.push("insert into log_retention (only_row, keep_days) values (true, 1)".to_owned());
-    rejected.push("create or replace function drop_log_days(requested integer) returns integer[] language sql as 'select null'".to_owned());
+    let rejected = forbidden_statements(slot);
     for sql in &rejected {
         let error = database.batch_execute(sql).await.expect_err(sql);
         assert_eq!(
@@ -85,6 +63,34 @@ async fn the_serving_role_can_only_append() {
         found.unwrap().findings[..],
         [Finding::Forked { .. }]
     ));
+}
+
+/// Statements that would change or remove something of the audit log.
+fn forbidden_statements(slot: i16) -> Vec<String> {
+    let mut rejected = Vec::new();
+    let tables = [
+        "log",
+        &format!("log_{slot}"),
+        "log_key",
+        "log_checkpoint",
+        "log_retention",
+    ];
+    for table in tables {
+        let column = match table {
+            "log_key" => "number = number",
+            "log_checkpoint" => "note = note",
+            "log_retention" => "keep_days = 1",
+            _ => "seq = seq",
+        };
+        rejected.push(format!("update {table} set {column}"));
+        rejected.push(format!("delete from {table}"));
+        rejected.push(format!("truncate {table}"));
+        rejected.push(format!("drop table {table}"));
+        rejected.push(format!("alter table {table} disable trigger all"));
+    }
+    rejected.push("insert into log_retention (only_row, keep_days) values (true, 1)".to_owned());
+    rejected.push("create or replace function drop_log_days(requested integer) returns integer[] language sql as 'select null'".to_owned());
+    rejected
 }
 
 /// A node that has seen a newer checkpoint than the database has rejects everything that must be logged.

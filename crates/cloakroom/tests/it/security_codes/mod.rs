@@ -90,7 +90,7 @@ impl Fixture {
     async fn store_aged(&self, node: &Node, code: &str, age: Duration) -> Uuid {
         let token = ids::new_uuid();
         let mut retention = retention(node).await;
-        retention.from = retention.from - age;
+        retention.from -= age;
         let codes = &node.security_codes;
         let sealed = security_codes::seal(codes, self.tenant.id, &token, code, retention);
         let sealed = sealed.await.unwrap();
