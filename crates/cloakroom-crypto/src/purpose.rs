@@ -16,10 +16,11 @@ pub enum KeyPurpose {
     Audit = 8,
     SecurityCode = 9,
     Signing = 10,
+    SecurityCodeWrap = 13,
 }
 
 impl KeyPurpose {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::RootKek,
         Self::TenantKek,
         Self::Data,
@@ -30,6 +31,7 @@ impl KeyPurpose {
         Self::Audit,
         Self::SecurityCode,
         Self::Signing,
+        Self::SecurityCodeWrap,
     ];
 
     pub fn number(self) -> i16 {
@@ -49,6 +51,7 @@ impl KeyPurpose {
             Self::Audit => "audit",
             Self::SecurityCode => "security_code",
             Self::Signing => "signing",
+            Self::SecurityCodeWrap => "security_code_wrap",
         }
     }
 }
@@ -69,7 +72,7 @@ pub trait Purpose: sealed::Sealed {
     const PURPOSE: KeyPurpose;
 }
 
-/// Wraps tenant, control, audit, security-code and signing keys.
+/// Wraps tenant, control, audit, security-code wrapping and signing keys.
 pub struct RootKek;
 /// Wraps the working keys of one tenant.
 pub struct TenantKek;
@@ -89,6 +92,8 @@ pub struct Audit;
 pub struct SecurityCode;
 /// Seals the private keys that sign what other parties verify.
 pub struct Signing;
+/// Wraps security-code keys, so that nodes exchange them without the root key.
+pub struct SecurityCodeWrap;
 
 macro_rules! purposes {
     ($($marker:ident => $purpose:ident),* $(,)?) => {$(
@@ -110,6 +115,7 @@ purposes! {
     Audit => Audit,
     SecurityCode => SecurityCode,
     Signing => Signing,
+    SecurityCodeWrap => SecurityCodeWrap,
 }
 
 /// The keys that a key-encrypting key may wrap.
@@ -117,8 +123,9 @@ pub trait Wraps<P: Purpose>: Purpose {}
 impl Wraps<TenantKek> for RootKek {}
 impl Wraps<Control> for RootKek {}
 impl Wraps<Audit> for RootKek {}
-impl Wraps<SecurityCode> for RootKek {}
 impl Wraps<Signing> for RootKek {}
+impl Wraps<SecurityCodeWrap> for RootKek {}
+impl Wraps<SecurityCode> for SecurityCodeWrap {}
 impl Wraps<Data> for TenantKek {}
 impl Wraps<Fingerprinting> for TenantKek {}
 impl Wraps<Index> for TenantKek {}
@@ -158,7 +165,7 @@ mod tests {
 
     #[test]
     fn unknown_numbers_are_rejected() {
-        for number in [i16::MIN, -1, 0, 11, i16::MAX] {
+        for number in [i16::MIN, -1, 0, 14, i16::MAX] {
             assert_eq!(KeyPurpose::try_from(number), Err(Error::UnknownPurpose));
         }
     }

@@ -44,14 +44,15 @@ pub async fn create(vault: &Vault, new: NewTenant) -> Result<Tenant, Error> {
             deleted_at: None,
         };
         let row_mac = row.row_mac(vault.keys.control());
+        let (root, environment) = (vault.keys.root(), vault.keys.environment());
+        let keys = keys::NewTenantKeys::create(root, environment, row.id).await?;
         let transaction = audit::begin(&vault.audit).await?;
         let Some(created_at) = store::insert(&transaction, &row, &row_mac).await? else {
             // Another tenant has the number now.
             transaction.roll_back().await;
             continue;
         };
-        let (root, environment) = (vault.keys.root(), vault.keys.environment());
-        keys::create_tenant_keys(&transaction, root, environment, row.id).await?;
+        keys.insert(&transaction, row.id).await?;
         let id = row.id.uuid;
         let entry = Entry::by_system(number, Operation::Create, EntityKind::Tenant, id);
         transaction.commit(&[entry]).await?;
