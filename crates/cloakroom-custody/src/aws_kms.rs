@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use aws_config::BehaviorVersion;
 use aws_config::profile::ProfileFileCredentialsProvider;
+use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_runtime::env_config::file::{EnvConfigFileKind, EnvConfigFiles};
 use aws_sdk_kms::config::Region;
@@ -113,9 +114,13 @@ impl Kms {
             Some(KeyState::Enabled) | None => {}
             Some(_) => return Err(Failure::Disabled("its state is not Enabled")),
         }
-        if key.key_spec != Some(KeySpec::SymmetricDefault)
-            || key.key_usage != Some(KeyUsageType::EncryptDecrypt)
-        {
+        let is_symmetric = key
+            .key_spec
+            .is_none_or(|spec| spec == KeySpec::SymmetricDefault);
+        let is_for_encryption = key
+            .key_usage
+            .is_none_or(|usage| usage == KeyUsageType::EncryptDecrypt);
+        if !is_symmetric || !is_for_encryption {
             add("the key is not a symmetric encryption key");
         }
         let rotation = client.get_key_rotation_status().key_id(&self.arn).send();
@@ -139,9 +144,10 @@ impl Kms {
         let retries = RetryConfig::standard()
             .with_max_attempts(ATTEMPTS_MAX)
             .with_initial_backoff(FIRST_BACKOFF);
+        let region = Region::new(self.region.clone());
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
-            .http_client(http)
-            .region(Region::new(self.region.clone()))
+            .http_client(http.clone())
+            .region(region.clone())
             .retry_config(retries);
         if let Some(credentials) = &self.credentials {
             let files = EnvConfigFiles::builder()
@@ -150,7 +156,11 @@ impl Kms {
                     credentials.expose().as_str(),
                 )
                 .build();
+            let context = ProviderConfig::without_region()
+                .with_region(Some(region))
+                .with_http_client(http);
             let provider = ProfileFileCredentialsProvider::builder()
+                .configure(&context)
                 .profile_files(files)
                 .profile_name("default");
             loader = loader.credentials_provider(provider.build());

@@ -5,6 +5,9 @@
 
 mod session;
 
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
 use cloakroom_crypto::Sensitive;
 use cloakroom_platform::config;
 use tokio::sync::{mpsc, oneshot};
@@ -14,13 +17,18 @@ use self::session::{Settings, TokenSession};
 use crate::root_key::ProviderContext;
 use crate::{Failure, Weakness};
 
+/// How long the end of a node waits for a session to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+const CLOSE_POLL: Duration = Duration::from_millis(5);
 /// Requests that wait for the thread. A module that hangs blocks no more than these.
 const QUEUE_MAX: usize = 64;
 
 /// A handle to the thread that uses the token.
 pub(crate) struct Token {
     name: String,
-    requests: mpsc::Sender<Request>,
+    /// `None` while this is dropped.
+    requests: Option<mpsc::Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// What the thread is asked for. A request whose caller has left is skipped.
@@ -38,11 +46,15 @@ impl Token {
         let settings = Settings::new(config)?;
         let name = settings.root_name();
         let (requests, received) = mpsc::channel(QUEUE_MAX);
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("pkcs11".to_owned())
             .spawn(move || serve(TokenSession::new(settings), received))
             .map_err(|_| Failure::Unavailable("no thread could be started"))?;
-        Ok(Self { name, requests })
+        Ok(Self {
+            name,
+            requests: Some(requests),
+            thread: Some(thread),
+        })
     }
 
     pub(crate) fn root_name(&self) -> String {
@@ -76,8 +88,24 @@ impl Token {
         let stopped = || Failure::Unavailable("the thread of the PKCS#11 module has stopped");
         let (reply, answer) = oneshot::channel();
         let request = request(reply);
-        self.requests.send(request).await.map_err(|_| stopped())?;
+        let requests = self.requests.as_ref().ok_or_else(stopped)?;
+        requests.send(request).await.map_err(|_| stopped())?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+}
+
+impl Drop for Token {
+    /// Waits until the session is closed: a module that is in use while the process ends may crash it. A module that hangs
+    /// is left behind.
+    fn drop(&mut self) {
+        drop(self.requests.take());
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
+        while !thread.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(CLOSE_POLL);
+        }
     }
 }
 
