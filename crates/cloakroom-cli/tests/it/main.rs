@@ -12,6 +12,7 @@ mod bins;
 mod bootstrap;
 mod canaries;
 mod collector;
+mod custody;
 mod deprecations;
 mod dev;
 mod doctor;

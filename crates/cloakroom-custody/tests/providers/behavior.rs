@@ -13,6 +13,11 @@ pub(crate) const CONTEXT: WrapContext<'static> = WrapContext {
     version: 3,
 };
 
+/// The same context of a tenant's key-encryption key as associated data, by the specification of the format.
+pub(crate) const CONTEXT_BYTES: &[u8] =
+    b"\x00\x0ccloakroom.v2\x00\x04test\x00\x10\x07\x07\x07\x07\x07\x07\x07\x07\
+    \x07\x07\x07\x07\x07\x07\x07\x07\x00\x0atenant_kek\x00\x04\x00\x00\x00\x03";
+
 /// Loads the configured root key, as a node does when it starts.
 pub(crate) fn load(config: &config::RootKey) -> RootKeys {
     RootKeys::new(RootKey::load(config).unwrap())

@@ -3,11 +3,18 @@
 use std::path::Path;
 use std::process::Command;
 
+use cloakroom_crypto::RootWrapped;
 use cloakroom_custody::{Failure, create_pkcs11_key};
 use cloakroom_devtools::packages;
 use cloakroom_platform::config;
+use cryptoki::context::Pkcs11;
+use cryptoki::mechanism::Mechanism;
+use cryptoki::mechanism::aead::GcmParams;
+use cryptoki::object::Attribute;
 
-use crate::behavior::{check_wrapping, load, unwrap, weaknesses, wrap, write_secret};
+use crate::behavior::{
+    CONTEXT_BYTES, check_wrapping, load, unwrap, weaknesses, wrap, write_secret,
+};
 
 const MODULE: &str = "/usr/lib/softhsm/libsofthsm2.so";
 const PIN: &str = "4711-0815";
@@ -96,6 +103,35 @@ fn a_key_in_an_hsm_wraps_and_cannot_leave() {
             // OpenSC sees the same attributes.
             let listed = pkcs11_tool(&["--list-objects", "--type", "secrkey"]);
             assert!(listed.contains("never extractable"), "{listed}");
+        },
+    );
+}
+
+/// Another program decrypts a wrapped key with the context of its row, and not without it.
+#[test]
+fn the_token_authenticates_the_context_of_the_row() {
+    with_token(
+        "pkcs11::the_token_authenticates_the_context_of_the_row",
+        async |_, config| {
+            create_pkcs11_key(&config).unwrap();
+            let (key, wrapped) = wrap(&load(&config)).await.unwrap();
+            let wrapped = RootWrapped::parse(&wrapped).unwrap();
+            let (nonce, sealed) = wrapped.ciphertext.split_at(12);
+            let module = Pkcs11::new(MODULE).unwrap();
+            let slot = module.get_slots_with_initialized_token().unwrap()[0];
+            let session = module.open_ro_session(slot).unwrap();
+            let label = Attribute::Label(b"root".to_vec());
+            let root = session.find_objects(&[label]).unwrap()[0];
+            let decrypt = |aad: &[u8]| {
+                let mut nonce: [u8; 12] = nonce.try_into().unwrap();
+                let parameters = GcmParams::new(&mut nonce, aad, 128.into()).unwrap();
+                session.decrypt(&Mechanism::AesGcm(parameters), root, sealed)
+            };
+
+            let decrypted = decrypt(CONTEXT_BYTES).unwrap();
+
+            assert!(decrypted == *key.expose_for_custody().expose());
+            assert!(decrypt(b"").is_err());
         },
     );
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use cloakroom_custody::Failure;
 use cloakroom_platform::config;
 
-use crate::behavior::{check_wrapping, load, unwrap, weaknesses, wrap, write_secret};
+use crate::behavior::{
+    CONTEXT_BYTES, check_wrapping, load, unwrap, weaknesses, wrap, write_secret,
+};
 use crate::python;
 use crate::relay::{Network, Relay};
 use crate::transit_server::{TOKEN, TransitServer};
@@ -49,6 +51,18 @@ async fn transit_wraps_and_keys_survive_its_rotation() {
         matches!(disallowed, Some(Failure::Disabled(_))),
         "{disallowed:?}"
     );
+}
+
+#[tokio::test]
+async fn requests_carry_the_context_of_the_row() {
+    use base64::Engine as _;
+    let (server, config) = start().await;
+
+    wrap(&load(&config)).await.unwrap();
+
+    let sent = server.change(|state| state.associated_data.clone());
+    let sent = base64::engine::general_purpose::STANDARD.decode(sent.as_str().unwrap());
+    assert_eq!(sent.unwrap(), CONTEXT_BYTES);
 }
 
 /// The server behaves as hvac expects it of Vault, and what one wraps the other unwraps.

@@ -38,6 +38,8 @@ pub(crate) struct State {
     pub(crate) is_sealed: bool,
     pub(crate) is_throttling: bool,
     pub(crate) keys: HashMap<String, TransitKey>,
+    /// The associated data of the last request, as sent.
+    pub(crate) associated_data: Value,
 }
 
 #[derive(Default)]
@@ -82,8 +84,8 @@ impl TransitServer {
         }
     }
 
-    pub(crate) fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.state.lock().unwrap());
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(&mut self.state.lock().unwrap())
     }
 }
 
@@ -147,6 +149,7 @@ fn error(status: u16, message: &str) -> Answer {
 }
 
 fn route(state: &mut State, method: &str, path: &str, body: &Value) -> Answer {
+    state.associated_data = body["associated_data"].clone();
     let Some(path) = path.strip_prefix("/v1/transit/") else {
         return error(404, "no handler for route");
     };
