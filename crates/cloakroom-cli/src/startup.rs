@@ -1,5 +1,6 @@
 //! Opens the vault of a node; waits while the node is sealed or its key provider is unavailable, and says why.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -85,12 +86,16 @@ async fn unseal(config: &Config, waiting: &mut Waiting<'_>) -> anyhow::Result<Ro
             needed: None,
         }))
         .await?;
-    let (readiness, log) = (waiting.readiness.clone(), waiting.last.clone());
+    let last = Mutex::new(waiting.last.clone());
     let report = |progress: Progress| {
-        let reason = sealed(progress);
-        if log.as_ref() != Some(&reason) {
-            readiness.set(CHECK, Err(reason.clone()));
+        let reason = Some(sealed(progress));
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != reason {
+            waiting
+                .readiness
+                .set(CHECK, reason.clone().map_or(Ok(()), Err));
             tracing::info!(reason, "the node waits for its root key");
+            *last = reason;
         }
     };
     let key = ceremony.run(report).await?;

@@ -21,7 +21,7 @@ use cloakroom_crypto::Sensitive;
 use cloakroom_platform::config;
 use tokio::sync::OnceCell;
 
-use crate::root_key::ProviderContext;
+use crate::context::ProviderContext;
 use crate::{Failure, Weakness, secret_file};
 
 /// Attempts of one call, within its deadline.

@@ -8,6 +8,7 @@
 mod aws_kms;
 mod breaker;
 mod calls;
+mod context;
 mod description;
 mod failure;
 mod file;
@@ -15,7 +16,7 @@ mod file;
 mod pkcs11;
 mod root_key;
 mod root_keys;
-pub(crate) mod secret_file;
+mod secret_file;
 pub mod shares;
 #[cfg(feature = "transit")]
 mod transit;

@@ -9,6 +9,7 @@ use cloakroom_crypto::{
 use cloakroom_platform::config;
 
 use crate::calls::{Calls, Operation};
+use crate::context::ProviderContext;
 use crate::{Description, Failure, Weakness, file};
 
 /// Provider numbers in wrapped keys. They never change.
@@ -41,41 +42,6 @@ enum Provider {
 
 /// A call to a provider. Boxed, because the futures of the AWS SDK are deeply nested, and calls are rare.
 type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
-
-/// The context of a wrapped key, in the forms that providers authenticate. It appears in their logs.
-pub(crate) struct ProviderContext {
-    /// As bytes, for associated data.
-    #[cfg_attr(
-        not(any(feature = "pkcs11", feature = "transit")),
-        expect(dead_code, reason = "read by these providers only")
-    )]
-    pub(crate) aad: Vec<u8>,
-    /// As names and values, for an encryption context.
-    #[cfg_attr(
-        not(feature = "aws-kms"),
-        expect(dead_code, reason = "read by this provider only")
-    )]
-    pub(crate) fields: [(&'static str, String); 5],
-}
-
-impl ProviderContext {
-    fn new<P: Purpose>(context: &WrapContext<'_>) -> Result<Self, Failure> {
-        let tenant = match context.tenant {
-            Some(tenant) => uuid::Uuid::from_bytes(tenant).to_string(),
-            None => "none".to_owned(),
-        };
-        Ok(Self {
-            aad: context.custody_aad::<P>().map_err(|_| Failure::Integrity)?,
-            fields: [
-                ("cloakroom", "v2".to_owned()),
-                ("environment", context.environment.to_owned()),
-                ("tenant", tenant),
-                ("purpose", P::PURPOSE.name().to_owned()),
-                ("version", context.version.to_string()),
-            ],
-        })
-    }
-}
 
 impl RootKey {
     /// Prepares the configured root key. An external provider is first called when a key is wrapped or unwrapped.

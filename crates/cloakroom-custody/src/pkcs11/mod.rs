@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use self::session::create_key;
 use self::session::{Settings, TokenSession};
-use crate::root_key::ProviderContext;
+use crate::context::ProviderContext;
 use crate::{Failure, Weakness};
 
 /// How long the end of a node waits for a session to close.

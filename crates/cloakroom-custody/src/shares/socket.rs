@@ -72,9 +72,9 @@ impl Ceremony {
             drop(line);
             // A custodian who has left learns the outcome from the log.
             let _ = stream.write_all(format!("{reply}\n").as_bytes()).await;
-            report(collector.progress());
-            if let Some(key) = key {
-                return Ok(key);
+            match key {
+                Some(key) => return Ok(key),
+                None => report(collector.progress()),
             }
         }
     }

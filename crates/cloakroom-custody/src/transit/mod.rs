@@ -12,7 +12,7 @@ use cloakroom_platform::config;
 use serde_json::{Value, json};
 
 use self::client::{Answer, Client};
-use crate::root_key::ProviderContext;
+use crate::context::ProviderContext;
 use crate::{Failure, Weakness};
 
 pub(crate) struct Transit {
