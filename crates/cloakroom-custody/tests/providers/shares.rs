@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use cloakroom_crypto::Sensitive;
 use cloakroom_custody::shares::{Ceremony, split, submit};
@@ -61,7 +62,8 @@ async fn custodians_restore_a_root_key_that_is_in_no_file() {
     let other_key = submit_file(&socket, &foreign_parts.files[0]).await;
     let no_share = submit_file(&socket, &file).await;
     let second = submit_file(&socket, &parts.files[0]).await;
-    let root = node.await.unwrap().unwrap();
+    let root = tokio::time::timeout(Duration::from_secs(60), node).await;
+    let root = root.unwrap().unwrap().unwrap();
 
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(first.unwrap(), "1 of 2 shares received");
