@@ -51,9 +51,9 @@ fn check(path: Option<&Path>) -> anyhow::Result<ExitCode> {
     if findings.iter().any(Finding::is_error) {
         return Ok(ExitCode::FAILURE);
     }
-    if config.database.url.is_none() || config.root_key.file.is_none() {
+    if config.database.url.is_none() || !config.root_key.is_complete() {
         print_line!(
-            "the configuration is valid, but incomplete: a node needs `database.url` and `root_key.file`"
+            "the configuration is valid, but incomplete: a node needs `database.url` and the settings of its root key"
         );
         return Ok(ExitCode::FAILURE);
     }

@@ -26,9 +26,12 @@ mod migrate;
 mod node;
 mod operator;
 mod rate_limits;
+mod root_key;
 mod serve;
 mod simulator_process;
+mod startup;
 mod tenant_settings;
+mod terminal;
 mod threeds_simulator;
 mod webhooks;
 
@@ -77,9 +80,9 @@ enum Command {
     /// Validate and document the configuration
     #[command(subcommand)]
     Config(configuration::ConfigCommand),
-    /// Create the root key
+    /// Create the root key, split it into shares, and unseal nodes
     #[command(subcommand)]
-    RootKey(manage::RootKeyCommand),
+    RootKey(root_key::RootKeyCommand),
     /// Create, list and change tenants
     #[command(subcommand)]
     Tenant(manage::TenantCommand),
@@ -165,7 +168,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Config(command) => {
             return configuration::run(&command, arguments.config.as_deref());
         }
-        Command::RootKey(command) => manage::root_key(&command)?,
+        Command::RootKey(command) => runtime()?.block_on(root_key::run(load, command))?,
         Command::Tenant(command) => runtime()?.block_on(manage::tenant(load()?, command))?,
         Command::App(command) => runtime()?.block_on(manage::app(load()?, command))?,
         Command::Key(command) => runtime()?.block_on(manage::key(load()?, command))?,

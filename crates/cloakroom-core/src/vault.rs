@@ -9,7 +9,7 @@ use cloakroom_platform::storage::{self, DatabaseClock, Db, Redis};
 
 use crate::access::{AccessStates, PrincipalCache};
 use crate::audit::Audit;
-use crate::keys::{Keyring, RootKey};
+use crate::keys::{Keyring, RootKey, RootKeys};
 use crate::{access, keys};
 
 /// A shared handle to a running vault.
@@ -57,20 +57,32 @@ impl Vault {
     /// Fails if the database lacks migrations, has no keys yet, belongs to another environment, or
     /// was encrypted under another root key.
     pub async fn open(config: Config) -> Result<Self, Error> {
-        let (root, db) = open_database(&config).await?;
-        Self::assemble(config, root, db).await
+        let root = RootKeys::new(load_root_key(&config)?);
+        Self::open_with(config, root).await
+    }
+
+    /// Opens the vault with root keys that are loaded already.
+    pub async fn open_with(config: Config, roots: RootKeys) -> Result<Self, Error> {
+        let db = open_database(&config).await?;
+        Self::assemble(config, roots, db).await
     }
 
     /// Opens the vault; creates the keys of a new one first.
     pub async fn open_or_initialize(config: Config) -> Result<Self, Error> {
-        let (root, db) = open_database(&config).await?;
-        keys::initialize(&db, &root, config.vault.environment.as_str()).await?;
-        Self::assemble(config, root, db).await
+        let root = RootKeys::new(load_root_key(&config)?);
+        Self::initialize_with(config, root).await
     }
 
-    async fn assemble(config: Config, root: RootKey, db: Db) -> Result<Self, Error> {
+    /// Like [`Vault::open_or_initialize`], with root keys that are loaded already.
+    pub async fn initialize_with(config: Config, roots: RootKeys) -> Result<Self, Error> {
+        let db = open_database(&config).await?;
+        keys::initialize(&db, &roots, config.vault.environment.as_str()).await?;
+        Self::assemble(config, roots, db).await
+    }
+
+    async fn assemble(config: Config, roots: RootKeys, db: Db) -> Result<Self, Error> {
         let environment = config.vault.environment.as_str();
-        let keys = Keyring::load(&db, root, environment, &config.root_key).await?;
+        let keys = Keyring::load(&db, roots, environment, &config.root_key).await?;
         let clock = Arc::new(DatabaseClock::new(db.clone()));
         let audit = Audit::start(&config, &db, &clock, &keys);
         let redis = Redis::open(&config.redis)?.map(Arc::new);
@@ -88,12 +100,15 @@ impl Vault {
     }
 }
 
-/// Loads the root key, and opens a database that has the migrations of this version.
-async fn open_database(config: &Config) -> Result<(RootKey, Db), Error> {
-    let root = RootKey::load(&config.root_key)?;
+fn load_root_key(config: &Config) -> Result<RootKey, keys::Error> {
+    RootKey::load(&config.root_key).map_err(keys::Error::from)
+}
+
+/// Opens a database that has the migrations of this version.
+async fn open_database(config: &Config) -> Result<Db, Error> {
     let db = Db::open(&config.database)?;
     db.with_connection(storage::check).await?;
-    Ok((root, db))
+    Ok(db)
 }
 
 impl HasHttpConfig for Vault {

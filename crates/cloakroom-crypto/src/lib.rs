@@ -40,6 +40,7 @@ mod purpose;
 mod random;
 mod record;
 mod sensitive;
+mod shares;
 mod signature_key;
 mod wrap;
 
@@ -47,7 +48,7 @@ mod wrap;
 mod vectors;
 
 pub use client_key::{ClientKey, ClientMessage, ClientSender, PUBLIC_KEY_BYTES, SentMessage};
-pub use custody::CustodyBinding;
+pub use custody::{CustodyBinding, RootId, RootWrapped};
 pub use digest::{
     ClientHash, Fingerprint, blind_term, client_hmac, content_digest, fingerprint, mac,
     named_uuid_bytes, verify_mac,
@@ -62,11 +63,13 @@ pub use policy::{PolicyDigest, RowPolicy};
 pub use primitives::equal_in_constant_time;
 pub use purpose::{
     AuditAuthority, Authenticates, Control, Data, Fingerprinting, Index, KeyPurpose, Purpose,
-    Reply, Request, RootKek, SealsRecords, SecurityCode, Signing, TenantKek, Wraps,
+    Reply, Request, RootKek, SealsRecords, SecurityCode, SecurityCodeWrap, Signing, TenantKek,
+    Wraps,
 };
 pub use random::{fill as fill_random, random_base58, random_bytes, random_uuid_v4_bytes};
 pub use record::{RecordContext, open, seal, sealed_key_version};
 pub use sensitive::Sensitive;
+pub use shares::{SHARES_MAX, Share, combine_shares, split_into_shares};
 pub use signature_key::SignatureKey;
 pub use wrap::{WrapContext, unwrap, wrap};
 pub use zeroize::Zeroize;
@@ -85,4 +88,8 @@ pub enum Error {
     UnknownPurpose,
     #[error("the cryptographic provider failed")]
     Provider,
+    #[error("the threshold must be at least 2, and at most the number of shares")]
+    Threshold,
+    #[error("the shares have invalid or repeated numbers")]
+    Shares,
 }

@@ -19,10 +19,11 @@ pub enum KeyPurpose {
     Signing = 10,
     AuditAuthority = 11,
     Request = 12,
+    SecurityCodeWrap = 13,
 }
 
 impl KeyPurpose {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::RootKek,
         Self::TenantKek,
         Self::Data,
@@ -35,6 +36,7 @@ impl KeyPurpose {
         Self::Signing,
         Self::AuditAuthority,
         Self::Request,
+        Self::SecurityCodeWrap,
     ];
 
     pub fn number(self) -> i16 {
@@ -56,6 +58,7 @@ impl KeyPurpose {
             Self::Signing => "signing",
             Self::AuditAuthority => "audit_authority",
             Self::Request => "request",
+            Self::SecurityCodeWrap => "security_code_wrap",
         }
     }
 }
@@ -76,7 +79,7 @@ pub trait Purpose: sealed::Sealed {
     const PURPOSE: KeyPurpose;
 }
 
-/// Wraps tenant, control, audit authority, security-code and signing keys.
+/// Wraps tenant, control, audit authority, security-code wrapping and signing keys.
 pub struct RootKek;
 /// Wraps the working keys of one tenant.
 pub struct TenantKek;
@@ -98,6 +101,8 @@ pub struct AuditAuthority;
 pub struct SecurityCode;
 /// Seals the private keys that sign what other parties verify.
 pub struct Signing;
+/// Wraps security-code keys, so that nodes exchange them without the root key.
+pub struct SecurityCodeWrap;
 
 macro_rules! purposes {
     ($($marker:ident => $purpose:ident),* $(,)?) => {$(
@@ -120,6 +125,7 @@ purposes! {
     SecurityCode => SecurityCode,
     Signing => Signing,
     Request => Request,
+    SecurityCodeWrap => SecurityCodeWrap,
 }
 
 /// The keys that a key-encrypting key may wrap.
@@ -127,8 +133,9 @@ pub trait Wraps<P: Purpose>: Purpose {}
 impl Wraps<TenantKek> for RootKek {}
 impl Wraps<Control> for RootKek {}
 impl Wraps<AuditAuthority> for RootKek {}
-impl Wraps<SecurityCode> for RootKek {}
 impl Wraps<Signing> for RootKek {}
+impl Wraps<SecurityCodeWrap> for RootKek {}
+impl Wraps<SecurityCode> for SecurityCodeWrap {}
 impl Wraps<Data> for TenantKek {}
 impl Wraps<Fingerprinting> for TenantKek {}
 impl Wraps<Index> for TenantKek {}
@@ -168,7 +175,7 @@ mod tests {
 
     #[test]
     fn unknown_numbers_are_rejected() {
-        for number in [i16::MIN, -1, 0, 13, i16::MAX] {
+        for number in [i16::MIN, -1, 0, 14, i16::MAX] {
             assert_eq!(KeyPurpose::try_from(number), Err(Error::UnknownPurpose));
         }
     }

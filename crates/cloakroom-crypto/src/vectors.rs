@@ -6,8 +6,9 @@ use serde_json::Value;
 use crate::record::{Header, seal_with};
 use crate::wrap::wrap_with;
 use crate::{
-    Control, Data, Fingerprinting, Index, Key, PolicyDigest, Purpose, RecordContext, RootKek,
-    SecurityCode, TenantKek, WrapContext, Wraps, blind_term, fingerprint, mac, open, unwrap,
+    Control, Data, Fingerprinting, Index, Key, PolicyDigest, Purpose, RecordContext, RootId,
+    RootKek, SecurityCode, SecurityCodeWrap, TenantKek, WrapContext, Wraps, blind_term,
+    fingerprint, mac, open, unwrap,
 };
 
 const RECORDS: &str = include_str!("../vectors/envelope.json");
@@ -104,7 +105,7 @@ fn wrapped_key(vector: &Value) -> Vec<u8> {
     match text(&vector["purpose"]) {
         "tenant_kek" => wrap_and_unwrap::<RootKek, TenantKek>(vector),
         "control" => wrap_and_unwrap::<RootKek, Control>(vector),
-        "security_code" => wrap_and_unwrap::<RootKek, SecurityCode>(vector),
+        "security_code" => wrap_and_unwrap::<SecurityCodeWrap, SecurityCode>(vector),
         "data" => wrap_and_unwrap::<TenantKek, Data>(vector),
         "index" => wrap_and_unwrap::<TenantKek, Index>(vector),
         other => panic!("no vector is expected for {other}"),
@@ -142,7 +143,8 @@ fn compute_digest(vector: &Value) -> Vec<u8> {
                 tenant: Some(value.try_into().unwrap()),
                 version: 3,
             };
-            let binding = key::<TenantKek>(secret).custody_binding(&context);
+            let root = RootId::new(2, "vault/root").unwrap();
+            let binding = key::<TenantKek>(secret).custody_binding(&context, &root);
             binding.as_bytes().to_vec()
         }
         other => panic!("no vector is expected for {other}"),
@@ -225,11 +227,13 @@ mod independent {
             "custody_binding" => {
                 let version = 3_u32.to_be_bytes().to_vec();
                 vec![
-                    b"custody.v1".to_vec(),
+                    b"custody.v2".to_vec(),
                     name,
                     value,
                     b"tenant_kek".to_vec(),
                     version,
+                    vec![2],
+                    b"vault/root".to_vec(),
                 ]
             }
             _ => {

@@ -93,7 +93,8 @@ def digest(vector):
             return keyed(key, long_fields(b"cloakroom key check v1", b"data"))[:8]
         case "custody_binding":
             version = struct.pack(">I", 3)
-            return keyed(key, long_fields(b"custody.v1", name, value, b"tenant_kek", version))
+            root = (b"\x02", b"vault/root")
+            return keyed(key, long_fields(b"custody.v2", name, value, b"tenant_kek", version, *root))
 
 
 def open_message(vector):

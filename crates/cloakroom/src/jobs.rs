@@ -94,6 +94,8 @@ async fn watch(node: Node, readiness: Readiness) {
     loop {
         ticks.tick().await;
         check_dependencies(&node, &readiness).await;
+        let age = node.keys.oldest_cached_age();
+        metrics::gauge!("root_key_oldest_cached_seconds").set(age.as_secs_f64());
     }
 }
 

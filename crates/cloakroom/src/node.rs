@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use cloakroom_core::deprecations::Counts;
+use cloakroom_core::keys::RootKeys;
 use cloakroom_core::rate_limits::{self, RateLimits};
 use cloakroom_core::vault::{self, Vault};
 use cloakroom_egress::{self as egress, Egress};
@@ -42,6 +43,11 @@ pub enum Error {
 impl Node {
     pub async fn open(config: Config) -> Result<Self, Error> {
         Self::new(&Vault::open(config).await?)
+    }
+
+    /// Opens a node with root keys that are loaded already.
+    pub async fn open_with(config: Config, roots: RootKeys) -> Result<Self, Error> {
+        Self::new(&Vault::open_with(config, roots).await?)
     }
 
     /// Creates the keys of a new vault first.

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::{open, open_for};
 use crate::operator::operator;
+use crate::root_key;
 use crate::tenant_settings;
 
 #[derive(Subcommand)]
@@ -77,7 +78,8 @@ pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Re
         } => {
             let settings = parse_settings(&settings)?;
             // The first tenant also creates the keys of the vault.
-            let vault = Vault::open_or_initialize(config).await;
+            let roots = root_key::load(&config)?;
+            let vault = Vault::initialize_with(config, roots).await;
             let vault = vault.context("cannot open the vault")?;
             vault.audit.set_operator(operator()?);
             let new = NewTenant {

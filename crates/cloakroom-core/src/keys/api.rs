@@ -8,9 +8,9 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::Storage(error) => error.into(),
-            Error::ProviderUnavailable => Self::unavailable(
+            Error::Provider(_) => Self::unavailable(
                 "key_provider_unavailable",
-                "The key provider did not respond in time.",
+                "The key provider is unavailable; retry the request later.",
             ),
             Error::Integrity => {
                 metrics::counter!("integrity_errors_total").increment(1);

@@ -3,41 +3,27 @@
 use std::sync::Arc;
 
 use cloakroom_crypto::{
-    AuditAuthority as Purpose, LogKey, LogPublicKey, LogSignature, WrapContext,
-    verify_log_signature,
+    AuditAuthority as Purpose, LogKey, LogPublicKey, LogSignature, verify_log_signature,
 };
-use cloakroom_platform::storage::Db;
 
-use super::keyring::usable;
-use super::store;
-use super::{Error, RootKey};
+use super::Error;
+use super::load::Loader;
 
 /// Signs with the authority's key, which is unwrapped for each signature and then dropped: a copy of a node's memory
 /// contains it only if it is taken while the node certifies a key.
 pub struct AuditAuthority {
-    db: Db,
-    root: Arc<RootKey>,
-    environment: Arc<str>,
+    loader: Arc<Loader>,
     /// One for each version, the active one first.
     public_keys: Vec<LogPublicKey>,
 }
 
 impl AuditAuthority {
-    pub(super) async fn load(
-        db: &Db,
-        root: &Arc<RootKey>,
-        environment: &Arc<str>,
-    ) -> Result<Self, Error> {
-        let mut authority = Self {
-            db: db.clone(),
-            root: root.clone(),
-            environment: environment.clone(),
-            public_keys: Vec::new(),
-        };
-        for key in authority.unwrap_all().await? {
-            authority.public_keys.push(*key.public_key());
-        }
-        Ok(authority)
+    pub(super) async fn load(loader: &Arc<Loader>) -> Result<Self, Error> {
+        let keys = unwrap_all(loader).await?;
+        Ok(Self {
+            loader: loader.clone(),
+            public_keys: keys.iter().map(|key| *key.public_key()).collect(),
+        })
     }
 
     /// The public keys by which the log can be verified, the active one first.
@@ -47,7 +33,7 @@ impl AuditAuthority {
 
     /// Signs a message, which starts with a domain of its own.
     pub async fn sign(&self, message: &[u8]) -> Result<LogSignature, Error> {
-        let keys = self.unwrap_all().await?;
+        let keys = unwrap_all(&self.loader).await?;
         let active = keys.first().ok_or(Error::SystemKeysLost)?;
         Ok(active.sign(message))
     }
@@ -58,22 +44,11 @@ impl AuditAuthority {
             .iter()
             .any(|key| verify_log_signature(key, message, signature))
     }
+}
 
-    async fn unwrap_all(&self) -> Result<Vec<LogKey>, Error> {
-        let rows = store::list_system_keys(&self.db).await?;
-        let mut keys = Vec::new();
-        for row in usable::<Purpose>(&rows) {
-            let context = WrapContext {
-                environment: &self.environment,
-                tenant: None,
-                version: row.version,
-            };
-            let key = self.root.unwrap::<Purpose>(&row.wrapped, &context).await?;
-            keys.push(LogKey::of_authority(&key).map_err(|_| Error::Seal)?);
-        }
-        match keys.is_empty() {
-            true => Err(Error::SystemKeysLost),
-            false => Ok(keys),
-        }
-    }
+async fn unwrap_all(loader: &Loader) -> Result<Vec<LogKey>, Error> {
+    let keys = loader.load_system_keys::<Purpose>().await?;
+    keys.iter()
+        .map(|key| LogKey::of_authority(key).map_err(|_| Error::Seal))
+        .collect()
 }

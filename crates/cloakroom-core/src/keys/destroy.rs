@@ -3,7 +3,7 @@
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{self, Transaction};
 
-use super::{Keyring, store};
+use super::store;
 
 /// Overwrites every key of a tenant, in the transaction that deletes the tenant.
 ///
@@ -14,12 +14,4 @@ pub async fn destroy_tenant_keys(
     tenant: TenantId,
 ) -> Result<(), storage::Error> {
     store::destroy_tenant_keys(transaction, tenant).await
-}
-
-impl Keyring {
-    /// Evicts a tenant's keys from the caches of this node.
-    pub async fn evict(&self, tenant: TenantId) {
-        self.fresh.invalidate(&tenant.number).await;
-        self.fallback.invalidate(&tenant.number).await;
-    }
 }

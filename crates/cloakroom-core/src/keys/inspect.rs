@@ -2,13 +2,13 @@
 
 use cloakroom_crypto::{
     AuditAuthority, Control, Data, Fingerprinting, Index, Key, Purpose, Reply, Request, RootKek,
-    Signing, TenantKek, WrapContext, Wraps,
+    SecurityCodeWrap, Signing, TenantKek, WrapContext, Wraps,
 };
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Db;
 
 use super::store::{self, KeyRow};
-use super::{Error, RootKey, State};
+use super::{Error, RootKeys, State};
 
 /// Result of verifying keys.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub struct KeyReport {
 /// Unwraps every usable key of the vault and of the given tenants.
 pub async fn inspect(
     db: &Db,
-    root: &RootKey,
+    root: &RootKeys,
     environment: &str,
     tenants: &[TenantId],
 ) -> Result<KeyReport, Error> {
@@ -43,6 +43,10 @@ pub async fn inspect(
         } else if is_usable::<Signing>(&row) {
             report
                 .verify_below_root::<Signing>(root, &context, &row, "the vault")
+                .await;
+        } else if is_usable::<SecurityCodeWrap>(&row) {
+            report
+                .verify_below_root::<SecurityCodeWrap>(root, &context, &row, "the vault")
                 .await;
         }
     }
@@ -103,7 +107,7 @@ impl KeyReport {
 
     async fn verify_below_root<P: Purpose>(
         &mut self,
-        root: &RootKey,
+        root: &RootKeys,
         context: &WrapContext<'_>,
         row: &KeyRow,
         owner: &str,

@@ -9,21 +9,25 @@ mod create;
 mod destroy;
 mod inspect;
 mod keyring;
+mod load;
 mod mac_keys;
-mod root_key;
+mod security_code_kek;
 mod signing_keys;
 mod store;
+mod tenant_cache;
 mod tenant_keys;
 
+use cloakroom_crypto::{Key, Purpose, RootKek, WrapContext, Wraps};
+pub use cloakroom_custody::{Failure, RootKey, RootKeys, create_file};
 use cloakroom_platform::storage;
 
 pub use self::audit_authority::AuditAuthority;
-pub use self::create::{create_tenant_keys, initialize};
+pub use self::create::{NewTenantKeys, initialize};
 pub use self::destroy::destroy_tenant_keys;
 pub use self::inspect::{KeyReport, inspect};
 pub use self::keyring::Keyring;
 pub use self::mac_keys::ControlKey;
-pub use self::root_key::{RootKey, create_file};
+pub use self::security_code_kek::SecurityCodeKek;
 pub use self::signing_keys::SigningKey;
 pub(crate) use self::store::STATEMENTS;
 pub use self::tenant_keys::{Record, TenantKeys};
@@ -32,8 +36,9 @@ pub use self::tenant_keys::{Record, TenantKeys};
 pub enum Error {
     #[error("the root key cannot be used: {0}")]
     RootKey(String),
-    #[error("the key provider cannot be reached")]
-    ProviderUnavailable,
+    /// The key provider does not unwrap keys at present.
+    #[error(transparent)]
+    Provider(Failure),
     #[error(
         "this database belongs to the environment `{found}`, this node is configured for `{configured}`"
     )]
@@ -55,6 +60,44 @@ pub enum Error {
     Seal,
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+/// A root key that cannot be loaded.
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        Self::from_failure(failure, "root")
+    }
+}
+
+impl Error {
+    fn from_failure(failure: Failure, purpose: &str) -> Self {
+        match failure {
+            Failure::Integrity => Self::WrongKey(format!("the {purpose} key")),
+            Failure::Configuration(what) => Self::RootKey(what),
+            other => Self::Provider(other),
+        }
+    }
+
+    /// Whether cached keys remain usable. A root key that was disabled on purpose is no outage.
+    pub fn is_outage(&self) -> bool {
+        matches!(
+            self,
+            Self::Provider(Failure::Unavailable(_) | Failure::Denied(_))
+        )
+    }
+}
+
+/// Unwraps a key of the given purpose that a root key wrapped.
+async fn unwrap_below_root<P: Purpose>(
+    roots: &RootKeys,
+    wrapped: &[u8],
+    context: &WrapContext<'_>,
+) -> Result<Key<P>, Error>
+where
+    RootKek: Wraps<P>,
+{
+    let unwrapped = roots.unwrap(wrapped, context).await;
+    unwrapped.map_err(|failure| Error::from_failure(failure, P::PURPOSE.name()))
 }
 
 /// State of a key's lifecycle. The numbers are stored in the database.

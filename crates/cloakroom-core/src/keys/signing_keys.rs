@@ -6,9 +6,9 @@ use cloakroom_crypto::{
 use cloakroom_platform::storage::Transaction;
 
 use super::create::wrap_below_root;
-use super::keyring::usable;
+use super::load::usable;
 use super::store::{self, SigningKeyRow};
-use super::{Error, Keyring};
+use super::{Error, Keyring, unwrap_below_root};
 
 /// A key pair that signs webhook deliveries.
 pub struct SigningKey {
@@ -27,15 +27,16 @@ impl SigningKey {
 impl Keyring {
     /// Loads the key pairs, newest first. The first one signs; receivers may still verify with the others.
     pub async fn load_signing_keys(&self) -> Result<Vec<SigningKey>, Error> {
-        let wrapped = store::list_system_keys(&self.db).await?;
+        let wrapped = store::list_system_keys(&self.loader.db).await?;
         let mut keys = Vec::new();
-        for row in store::list_signing_keys(&self.db).await? {
+        for row in store::list_signing_keys(&self.loader.db).await? {
             let key_row = usable::<Signing>(&wrapped).find(|key| key.version == row.version);
             let key_row = key_row.ok_or(Error::Missing("key of a webhook signing key"))?;
             let context = self.signing_context(row.version);
-            let key: Key<Signing> = self.root.unwrap(&key_row.wrapped, &context).await?;
+            let key: Key<Signing> =
+                unwrap_below_root(&self.loader.roots, &key_row.wrapped, &context).await?;
             let record = SigningRecord::new(row.version, &row.public_key);
-            let pkcs8 = open(&key, &record.context(&self.environment), &row.sealed)
+            let pkcs8 = open(&key, &record.context(&self.loader.environment), &row.sealed)
                 .map_err(|_| Error::Integrity)?;
             keys.push(SigningKey {
                 version: row.version,
@@ -61,10 +62,10 @@ impl Keyring {
         let public_key = pair.public_key().map_err(|_| Error::Seal)?;
         let key = Key::<Signing>::generate();
         let context = self.signing_context(version);
-        let wrapped = wrap_below_root(&self.root, &key, &context).await?;
+        let wrapped = wrap_below_root(&self.loader.roots, &key, &context).await?;
         let pkcs8 = pair.expose_for_sealing().map_err(|_| Error::Seal)?;
         let record = SigningRecord::new(version, &public_key);
-        let record = record.context(&self.environment);
+        let record = record.context(&self.loader.environment);
         let sealed = seal(&key, version, &record, pkcs8.expose()).map_err(|_| Error::Seal)?;
         let row = SigningKeyRow {
             version,
@@ -77,7 +78,7 @@ impl Keyring {
 
     fn signing_context(&self, version: u32) -> WrapContext<'_> {
         WrapContext {
-            environment: &self.environment,
+            environment: &self.loader.environment,
             tenant: None,
             version,
         }

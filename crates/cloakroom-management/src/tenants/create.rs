@@ -45,6 +45,8 @@ pub async fn create(vault: &Vault, new: NewTenant) -> Result<Tenant, Error> {
             deleted_at: None,
         };
         let row_mac = row.row_mac(vault.keys.control());
+        let (root, environment) = (vault.keys.root(), vault.keys.environment());
+        let keys = keys::NewTenantKeys::create(root, environment, row.id).await?;
         let mut change = access_change::begin(vault, row.id, &[Bucket::TENANT]).await?;
         let Some(created_at) = store::insert(&change, &row, &row_mac).await? else {
             // Another tenant has the number now.
@@ -52,8 +54,7 @@ pub async fn create(vault: &Vault, new: NewTenant) -> Result<Tenant, Error> {
             continue;
         };
         change.insert(Bucket::TENANT, &row_mac)?;
-        let (root, environment) = (vault.keys.root(), vault.keys.environment());
-        keys::create_tenant_keys(&change, root, environment, row.id).await?;
+        keys.insert(&change, row.id).await?;
         let id = row.id.uuid;
         let entry = Entry::by_system(number, Operation::Create, EntityKind::Tenant, id);
         change.commit(&[entry]).await?;

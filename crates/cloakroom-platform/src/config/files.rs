@@ -35,8 +35,25 @@ pub(super) fn check(config: &Config, path: Option<&Path>) -> Vec<Finding> {
             config.egress.connect_proxy_file.as_deref(),
         ),
     ];
+    let root_key = [
+        (
+            "root_key.pkcs11_pin_file",
+            config.root_key.pkcs11_pin_file.as_deref(),
+        ),
+        (
+            "root_key.aws_kms_credentials_file",
+            config.root_key.aws_kms_credentials_file.as_deref(),
+        ),
+        (
+            "root_key.transit_token_file",
+            config.root_key.transit_token_file.as_deref(),
+        ),
+    ];
     let own = path.filter(|path| contains_secret(path));
-    let files = files.into_iter().chain([("the configuration file", own)]);
+    let files = files
+        .into_iter()
+        .chain(root_key)
+        .chain([("the configuration file", own)]);
     let is_production = config.vault.environment == Environment::Production;
     files
         .filter_map(|(location, path)| check_permissions(location, path?, is_production))

@@ -30,6 +30,8 @@ const LOG: &[&str] = &[
     "location",
     // Of outbound requests. Hosts are validated, also against card numbers.
     "destination.host",
+    // Why a node does not serve yet: a constant text, and numbers of shares.
+    "reason",
 ];
 
 /// Fields of a span. Fields that begin with `otel` set its name, kind and status, and are not attributes.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use cloakroom_core::keys;
 use cloakroom_platform::clock::Uptime;
 use cloakroom_platform::storage::Redis;
 use tokio::time::timeout;
@@ -16,7 +15,7 @@ use super::{FETCH_LOCKS, REDIS_TIMEOUT, SecurityCodes, store};
 pub(super) enum KeyError {
     /// Expired, or lost with every node that held it.
     Gone,
-    /// Redis or the provider of the root key is unavailable.
+    /// Redis is unavailable.
     Unreachable,
     /// The value stored under this id is not that key.
     Altered,
@@ -62,13 +61,9 @@ async fn fetch(codes: &SecurityCodes, redis: &Redis, id: KeyId) -> Result<Arc<Li
         .left
         .min(id.left(now.map_err(|_| KeyError::Unreachable)?));
     let lifetime = Lifetime::for_fetched_key(started_at, left);
-    let root = codes.vault.keys.root();
-    let key = LiveKey::unwrap(id, lifetime, &found.wrapped, root, environment)
-        .await
-        .map_err(|error| match error {
-            keys::Error::ProviderUnavailable => KeyError::Unreachable,
-            _ => KeyError::Altered,
-        })?;
+    let kek = codes.vault.keys.security_codes();
+    let key = LiveKey::unwrap(id, lifetime, &found.wrapped, kek, environment)
+        .map_err(|_| KeyError::Altered)?;
     let key = Arc::new(key);
     codes.keys.cache_fetched(key.clone());
     Ok(key)

@@ -1,8 +1,8 @@
 //! Security codes of cards, stored separately from their tokens under short-lived keys.
 //!
 //! A key seals for one epoch and is destroyed everywhere when the last code that it sealed has reached its retention.
-//! It exists in the memory of nodes and, wrapped by the root key, in Redis; never in PostgreSQL, a file or a log. Codes
-//! in a backup cannot be decrypted after that.
+//! It exists in the memory of nodes and, wrapped by a key that every node unwraps at its start, in Redis; never in
+//! PostgreSQL, a file or a log. Codes in a backup cannot be decrypted after that.
 //!
 //! The module that stores the token writes the row in the same statement: it gets a [`SealedCode`] from [`seal`]. Codes
 //! are read with [`find`], or with [`open()`] if the row is already loaded.

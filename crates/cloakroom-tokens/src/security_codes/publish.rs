@@ -21,6 +21,7 @@ pub(super) async fn publish(
         return Ok(());
     };
     let environment = codes.vault.keys.environment();
+    let kek = codes.vault.keys.security_codes();
     // Redis is contacted nevertheless, which detects whether it is available.
     let keys = match codes.publishing.is_allowed() {
         true => keys,
@@ -29,7 +30,7 @@ pub(super) async fn publish(
     let mut wrapped = Vec::with_capacity(keys.len());
     for key in keys {
         // A key that cannot be wrapped now is retried in the next round.
-        if let Ok(bytes) = key.wrapped(codes.vault.keys.root(), environment).await {
+        if let Ok(bytes) = key.wrapped(kek, environment).await {
             wrapped.push((key, bytes));
         }
     }

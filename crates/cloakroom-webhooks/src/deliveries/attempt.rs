@@ -77,7 +77,7 @@ async fn prepare_and_send(
     match signed_body(server, endpoint, claimed).await {
         Ok(Some(signed)) => send(server, endpoint, &url, signed).await,
         Ok(None) => Outcome::Failed("invalid_event"),
-        Err(keys::Error::Storage(_) | keys::Error::ProviderUnavailable) => {
+        Err(keys::Error::Storage(_) | keys::Error::Provider(_)) => {
             Outcome::Busy("keys_unavailable")
         }
         Err(error) => Outcome::Unsigned(error_kind(&error)),

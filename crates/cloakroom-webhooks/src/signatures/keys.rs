@@ -43,7 +43,7 @@ impl SigningKeys {
         }
         let keys = match vault.keys.load_signing_keys().await {
             Ok(keys) => Arc::new(keys),
-            Err(error @ (keys::Error::Storage(_) | keys::Error::ProviderUnavailable)) => {
+            Err(error @ (keys::Error::Storage(_) | keys::Error::Provider(_))) => {
                 let last = self.loaded.load();
                 let last = last.as_ref().filter(|loaded| !loaded.keys.is_empty());
                 last.ok_or(error)?.keys.clone()

@@ -12,7 +12,7 @@ use cloakroom_platform::storage::{self, Db, Persistence, Redis};
 use cloakroom_threeds::networks::CardNetworks;
 
 use self::database::{check_clock, check_migrations, check_session, check_settings};
-use self::vault::check_keys;
+use self::vault::{check_keys, check_root_key};
 
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,11 +42,12 @@ impl Finding {
     }
 }
 
-/// Checks configuration, database, clock, migrations, keys and Redis, in this order. `path` is the
+/// Checks configuration, root key, database, clock, migrations, keys and Redis, in this order. `path` is the
 /// file that the configuration was read from.
 pub async fn diagnose(config: &Config, path: Option<&Path>) -> Vec<Finding> {
     let mut findings = check_config(config, path);
     findings.extend(check_relaxed(config));
+    findings.extend(check_root_key(config).await);
     match storage::connect_once(&config.database).await {
         Ok(connection) => {
             findings.push(Finding::new(Severity::Good, "database", "reachable"));

@@ -1,10 +1,11 @@
 //! Checks the contents of the vault: keys, rows that grant permissions, and tenants.
 
+use cloakroom_core::keys::{Failure, RootKey};
 use cloakroom_core::vault::{self, Vault};
 use cloakroom_core::{access, keys};
 use cloakroom_management::tenants;
 use cloakroom_platform::api::format_utc;
-use cloakroom_platform::config::Config;
+use cloakroom_platform::config::{Config, Provider};
 use cloakroom_tokens::tokens::{HistoryReport, Scope, verify_histories};
 
 use super::{Finding, Severity};
@@ -16,6 +17,10 @@ const WAITING_MAX: i64 = 10;
 /// Opens the vault, which detects most problems, then unwraps every key and verifies every row that
 /// grants permissions. Changes nothing.
 pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
+    // The keys of a sealed vault cannot be unwrapped here; `check_root_key` reports it.
+    if config.root_key.provider == Provider::Shares {
+        return vec![];
+    }
     match verify_vault(config).await {
         Ok(VaultReport {
             rows,
@@ -70,6 +75,36 @@ fn check_tenants(
     });
     let lacking = lacking.filter(|_| !config.tenants.unrestricted_grants);
     pending.chain(lacking).collect()
+}
+
+/// Wraps and unwraps a key with the root key, and reports weak choices.
+pub(super) async fn check_root_key(config: &Config) -> Vec<Finding> {
+    let finding = |severity, what: String| Finding::new(severity, "root key", what);
+    let root = match RootKey::load(&config.root_key) {
+        Ok(root) => root,
+        // Only custodians can unseal it; a sealed vault is no error.
+        Err(failure @ Failure::Sealed) => {
+            return vec![finding(Severity::Warning, failure.to_string())];
+        }
+        Err(failure) => return vec![finding(Severity::Bad, failure.to_string())],
+    };
+    match root.describe(config.vault.environment.as_str()).await {
+        Ok(description) => {
+            let what = format!(
+                "{}: wrap and unwrap took {:.1} ms",
+                description.root,
+                description.round_trip.as_secs_f64() * 1000.0
+            );
+            let mut findings = vec![finding(Severity::Good, what)];
+            let weaknesses = description.weaknesses.into_iter();
+            findings.extend(weaknesses.map(|weak| finding(Severity::Warning, weak.0)));
+            findings
+        }
+        Err(failure) => vec![finding(
+            Severity::Bad,
+            format!("{}: {failure}", root.display_name()),
+        )],
+    }
 }
 
 /// Tokens whose rows do not match the audit log.

@@ -2,7 +2,7 @@
 
 use cloakroom::Node;
 use cloakroom::config::Environment;
-use cloakroom::keys::{self, RootKey};
+use cloakroom::keys::{self, RootKey, RootKeys};
 use http::StatusCode;
 use serde_json::json;
 
@@ -138,7 +138,7 @@ async fn vaults_open_only_with_their_root_key_and_environment() {
 async fn key_verification_reports_every_broken_key() {
     let vault = TestVault::start().await;
     let tenants = [vault.tenant().await.id, vault.tenant().await.id];
-    let root = RootKey::load(&vault.configuration().root_key).unwrap();
+    let root = RootKeys::new(RootKey::load(&vault.configuration().root_key).unwrap());
     let examine = async || {
         keys::inspect(&vault.vault.db, &root, "test", &tenants)
             .await
@@ -170,7 +170,7 @@ async fn key_verification_reports_every_broken_key() {
         ),
     ];
 
-    assert_eq!((intact.keys, intact.broken), (14, vec![]));
+    assert_eq!((intact.keys, intact.broken), (15, vec![]));
     for (attack, broken) in attacks {
         assert_eq!(database.execute(attack, &[]).await.unwrap(), 1, "{attack}");
         let examined = examine().await;
@@ -270,7 +270,7 @@ async fn lost_system_keys_are_not_replaced_when_tenants_exist() {
         .query_one("select count(*) from system_key", &[])
         .await
         .unwrap();
-    assert_eq!(stored.get::<_, i64>(0), 1);
+    assert_eq!(stored.get::<_, i64>(0), 2);
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ mod card_data;
 mod cards;
 mod client_keys;
 mod conventions;
+mod custody;
 mod deduplication;
 mod deprecations;
 mod disclosure;

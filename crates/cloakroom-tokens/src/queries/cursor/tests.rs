@@ -137,7 +137,12 @@ fn modified_cursors_are_rejected() {
 #[test]
 fn only_client_errors_give_no_position() {
     assert_eq!(position(Err(keys::Error::Integrity)).unwrap(), None);
-    assert!(position(Err(keys::Error::ProviderUnavailable)).is_err());
+    assert!(
+        position(Err(keys::Error::Provider(keys::Failure::Unavailable(
+            "down"
+        ))))
+        .is_err()
+    );
     for length in [0, 27, 29] {
         let opened = Ok(Sensitive::new(vec![0; length]));
         assert_eq!(position(opened).unwrap(), None, "{length}");

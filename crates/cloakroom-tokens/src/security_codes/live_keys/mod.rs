@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use cloakroom_core::keys::{self, RootKey};
+use cloakroom_core::keys::{self, SecurityCodeKek};
 use cloakroom_crypto::{
     Key, PolicyDigest, RecordContext, SecurityCode, Sensitive, WrapContext, random_bytes,
 };
@@ -111,18 +111,18 @@ impl LiveKey {
     }
 
     /// Unwraps a key that another node published under this id.
-    pub(super) async fn unwrap(
+    pub(super) fn unwrap(
         id: KeyId,
         lifetime: Lifetime,
         wrapped: &[u8],
-        root: &RootKey,
+        kek: &SecurityCodeKek,
         environment: &str,
     ) -> Result<Self, keys::Error> {
         Ok(Self {
             id,
             lifetime,
             is_own: false,
-            key: root.unwrap(wrapped, &id.wrap_context(environment)).await?,
+            key: kek.unwrap(wrapped, &id.wrap_context(environment))?,
             wrapped: OnceCell::new(),
         })
     }
@@ -130,11 +130,11 @@ impl LiveKey {
     /// The wrapped key, for other nodes; wrapped once.
     pub(super) async fn wrapped(
         &self,
-        root: &RootKey,
+        kek: &SecurityCodeKek,
         environment: &str,
     ) -> Result<&[u8], keys::Error> {
         let context = self.id.wrap_context(environment);
-        let wrap = || root.wrap(&self.key, &context);
+        let wrap = || async { kek.wrap(&self.key, &context) };
         self.wrapped.get_or_try_init(wrap).await.map(Vec::as_slice)
     }
 

@@ -1,7 +1,7 @@
 //! Encryption of stored responses, and data that they must not contain.
 
 use cloakroom::access::Transform;
-use cloakroom::keys::RootKey;
+use cloakroom::keys::{RootKey, RootKeys};
 use cloakroom_crypto::{Request as RequestPurpose, TenantKek, WrapContext, mac};
 use http::{Method, StatusCode};
 use serde_json::json;
@@ -141,7 +141,7 @@ async fn request_digests_use_a_key_of_the_tenant() {
         row.get(0)
     };
     let root = RootKey::load(&fixture.vault.vault.config.root_key).unwrap();
-    let kek = root
+    let kek = RootKeys::new(root)
         .unwrap::<TenantKek>(&wrapped(2).await, &context)
         .await
         .unwrap();

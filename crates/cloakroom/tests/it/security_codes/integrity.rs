@@ -1,7 +1,9 @@
 //! Altered rows, and leaks of codes and keys.
 
-use cloakroom::keys::RootKey;
-use cloakroom_crypto::{SecurityCode, WrapContext};
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use cloakroom::keys::{RootKey, RootKeys};
+use cloakroom_crypto::{Key, SecurityCodeWrap, WrapContext};
 
 use super::{Fixture, read, run_jobs};
 use crate::support::{LogCapture, TestDatabase, TestRedis, TestServer};
@@ -108,20 +110,49 @@ async fn codes_and_keys_do_not_leak_to_disk_or_logs() {
     assert!(contains(&media[0].1, id.as_bytes()));
 }
 
-/// Unwraps a published key, which only a node can do.
+/// Unwraps a published key, which only a node can do, by the specification of the format.
 async fn unwrap_key(fixture: &Fixture, name: &str, wrapped: &[u8]) -> Vec<u8> {
     let root = RootKey::load(&fixture.vault.vault.config.root_key).unwrap();
-    let id = hex::decode(name.rsplit(':').next().unwrap()).unwrap();
+    let row = "select wrapped from system_key where purpose = 13";
+    let row = fixture.database.query_one(row, &[]).await.unwrap();
     let context = WrapContext {
         environment: "test",
-        tenant: Some(id.try_into().unwrap()),
+        tenant: None,
         version: 1,
     };
-    let key = root
-        .unwrap::<SecurityCode>(wrapped, &context)
+    let kek: Key<SecurityCodeWrap> = RootKeys::new(root)
+        .unwrap(row.get(0), &context)
         .await
         .unwrap();
-    key.expose_for_custody().expose().clone()
+    let id = hex::decode(name.rsplit(':').next().unwrap()).unwrap();
+    let mut aad = vec![];
+    let version = 1_u32.to_be_bytes();
+    for field in [
+        b"wrap.v1",
+        &b"test"[..],
+        &id,
+        b"security_code",
+        &[1],
+        &[1],
+        &version,
+        &wrapped[2..10],
+    ] {
+        aad.extend_from_slice(&u16::try_from(field.len()).unwrap().to_be_bytes());
+        aad.extend_from_slice(field);
+    }
+    let mut key = [0; 32];
+    let kek = kek.expose_for_custody();
+    Salt::new(HKDF_SHA256, &wrapped[10..26])
+        .extract(kek.expose())
+        .expand(&[b"wrap.v1"], HKDF_SHA256)
+        .unwrap()
+        .fill(&mut key)
+        .unwrap();
+    let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key).unwrap());
+    let nonce = Nonce::try_assume_unique_for_key(&wrapped[26..38]).unwrap();
+    let mut sealed = wrapped[38..].to_vec();
+    let opened = key.open_in_place(nonce, Aad::from(aad), &mut sealed);
+    opened.unwrap().to_vec()
 }
 
 fn contains(bytes: &[u8], secret: &[u8]) -> bool {

@@ -1,0 +1,149 @@
+//! `cloakroom root-key`: creates a root key, splits it into shares and submits them; loads it for other commands.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use cloakroom::config::{self, Config, Provider};
+use cloakroom::keys::{self, RootKey, RootKeys};
+use cloakroom_custody::{create_pkcs11_key, shares};
+
+use crate::terminal::read_secret;
+
+#[derive(Subcommand)]
+pub(crate) enum RootKeyCommand {
+    /// Create a root key: in a file that only you can read, or at the configured provider
+    Create {
+        /// File to create; an existing file is never overwritten. Without it, `root_key.provider` decides
+        file: Option<PathBuf>,
+    },
+    /// Split a root key into shares for custodians; any THRESHOLD of them restore it
+    Split {
+        /// Shares that are needed to start a node
+        #[arg(long)]
+        threshold: u8,
+        /// Shares to create, one per custodian
+        #[arg(long)]
+        shares: u8,
+        /// Folder for the files share-1.txt and so on; existing files are never overwritten
+        #[arg(long, value_name = "FOLDER")]
+        out: PathBuf,
+        /// Split the root key in this file instead of a new one
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
+    },
+    /// Submit your share to a sealed node; it is read from the terminal without echo, or from standard input
+    Submit {
+        /// Socket of the node; by default `root_key.shares_socket`
+        #[arg(long, value_name = "SOCKET")]
+        socket: Option<PathBuf>,
+    },
+}
+
+pub(crate) async fn run(
+    load: impl FnOnce() -> Result<Config, config::Error>,
+    command: RootKeyCommand,
+) -> anyhow::Result<()> {
+    match command {
+        RootKeyCommand::Create { file: Some(file) } => create_file(&file),
+        RootKeyCommand::Create { file: None } => create_at_provider(&load()?).await,
+        RootKeyCommand::Split {
+            threshold,
+            shares,
+            out,
+            from,
+        } => split(from.as_deref(), (threshold, shares), &out),
+        RootKeyCommand::Submit { socket } => {
+            let socket = match socket {
+                Some(socket) => socket,
+                None => load()?
+                    .root_key
+                    .shares_socket
+                    .context("root_key.shares_socket is not set; use --socket")?,
+            };
+            let share = read_secret("share")?;
+            print_line!("{}", shares::submit(&socket, &share)?);
+            Ok(())
+        }
+    }
+}
+
+/// Loads the configured root key. For the provider `shares`, reads the shares first.
+pub(crate) fn load(config: &Config) -> anyhow::Result<RootKeys> {
+    let root = match config.root_key.provider {
+        Provider::Shares => read_shares(&config.root_key)?,
+        _ => RootKey::load(&config.root_key).map_err(keys::Error::from)?,
+    };
+    Ok(RootKeys::new(root))
+}
+
+/// Reads shares, one line each, until they restore the root key.
+fn read_shares(config: &config::RootKey) -> anyhow::Result<RootKey> {
+    let mut collector = shares::Collector::default();
+    loop {
+        let prompt = format!("share ({})", collector.progress());
+        let line = read_secret(&prompt)?;
+        match collector.add(line.expose()) {
+            Ok(Some(key)) => return Ok(RootKey::in_process(key, config)?),
+            Ok(None) => {}
+            Err(rejection) => bail!("the share was rejected: {rejection}"),
+        }
+    }
+}
+
+fn create_file(file: &Path) -> anyhow::Result<()> {
+    keys::create_file(file)?;
+    print_line!("wrote a new root key to {}", file.display());
+    print_line!(
+        "store a copy in a safe place: without it, the data of the vault cannot be decrypted"
+    );
+    print_line!("next: set `root_key.file`, then `cloakroom migrate`");
+    Ok(())
+}
+
+/// Creates a key in an HSM. Keys of AWS KMS and Transit are created there; this tries them.
+async fn create_at_provider(config: &Config) -> anyhow::Result<()> {
+    match config.root_key.provider {
+        Provider::File => bail!("name the file to create: `cloakroom root-key create FILE`"),
+        Provider::Shares => bail!("use `cloakroom root-key split`"),
+        Provider::Pkcs11 => {
+            let name = create_pkcs11_key(&config.root_key)?;
+            print_line!("created the key {name}, which cannot leave the token");
+            print_line!("back up the token: without it, the data of the vault cannot be decrypted");
+            print_line!("next: `cloakroom migrate`");
+        }
+        Provider::AwsKms | Provider::Transit => {
+            let root = RootKey::load(&config.root_key)?;
+            let environment = config.vault.environment.as_str();
+            let description = root.describe(environment).await.with_context(|| {
+                format!(
+                    "{} cannot be used: create it there first",
+                    root.display_name()
+                )
+            })?;
+            print_line!("{} exists and can be used", description.root);
+            for weakness in description.weaknesses {
+                print_line!("warning: {}", weakness.0);
+            }
+            print_line!("next: `cloakroom migrate`");
+        }
+    }
+    Ok(())
+}
+
+fn split(from: Option<&Path>, numbers: (u8, u8), out: &Path) -> anyhow::Result<()> {
+    let split = shares::split(from, numbers, out)?;
+    for file in &split.files {
+        print_line!("wrote {}", file.display());
+    }
+    print_line!("key check value: {}", split.check_value);
+    print_line!(
+        "give each file to one custodian and delete it here; any {} of them start a node",
+        numbers.0
+    );
+    print_line!(
+        "next: set `root_key.provider` to \"shares\" and `root_key.shares_socket`, then start a node \
+         and run `cloakroom root-key submit` once per custodian"
+    );
+    Ok(())
+}

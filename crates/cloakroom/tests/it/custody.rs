@@ -1,0 +1,234 @@
+//! Outages of the key provider: what a running node does without it.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Json, Router, routing::post};
+use cloakroom::config::{Config, Provider};
+use http::StatusCode;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::support::{Client, TestDatabase, TestVault};
+
+/// A provider that speaks the protocol of Transit; its cryptography is tested elsewhere.
+struct TestProvider {
+    url: String,
+    folder: tempfile::TempDir,
+    shared: Arc<Shared>,
+    _server: JoinSet<()>,
+}
+
+struct Shared {
+    mode: watch::Sender<Mode>,
+    decryptions: AtomicUsize,
+    /// Ciphertexts are numbers of plaintexts here.
+    plaintexts: Mutex<Vec<Value>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Up,
+    /// Every request waits until the mode changes.
+    Stalled,
+    Sealed,
+    KeyDeleted,
+}
+
+impl TestProvider {
+    async fn start() -> Self {
+        let shared = Arc::new(Shared {
+            mode: watch::Sender::new(Mode::Up),
+            decryptions: AtomicUsize::new(0),
+            plaintexts: Mutex::default(),
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let token = folder.path().join("token");
+        std::fs::write(&token, "hvs.test").unwrap();
+        std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o400)).unwrap();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a server of another company, not a documented route"
+        )]
+        let router = Router::new()
+            .route("/v1/transit/{operation}/root", post(answer))
+            .with_state(shared.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let mut server = JoinSet::new();
+        server.spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self {
+            url,
+            folder,
+            shared,
+            _server: server,
+        }
+    }
+
+    fn configure(&self, config: &mut Config, cache_ttl: Duration, grace: Duration) {
+        config.root_key.provider = Provider::Transit;
+        config.root_key.transit_url = Some(self.url.clone());
+        config.root_key.transit_key = Some("root".into());
+        config.root_key.transit_token_file = Some(self.folder.path().join("token"));
+        config.root_key.cache_ttl = cache_ttl;
+        config.root_key.grace = grace;
+    }
+
+    fn set(&self, mode: Mode) {
+        self.shared.mode.send_replace(mode);
+    }
+
+    /// Number of requests to unwrap so far.
+    fn decryptions(&self) -> usize {
+        self.shared.decryptions.load(Ordering::Relaxed)
+    }
+}
+
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    Path(operation): Path<String>,
+    Json(body): Json<Value>,
+) -> Response {
+    if operation == "decrypt" {
+        shared.decryptions.fetch_add(1, Ordering::Relaxed);
+    }
+    let mut modes = shared.mode.subscribe();
+    let mode = *modes.wait_for(|mode| *mode != Mode::Stalled).await.unwrap();
+    let error = |status, text: &str| (status, Json(json!({"errors": [text]}))).into_response();
+    match mode {
+        Mode::Sealed => return error(StatusCode::SERVICE_UNAVAILABLE, "Vault is sealed"),
+        Mode::KeyDeleted => return error(StatusCode::BAD_REQUEST, "encryption key not found"),
+        Mode::Up | Mode::Stalled => {}
+    }
+    let mut plaintexts = shared.plaintexts.lock().unwrap();
+    let data = match operation.as_str() {
+        "encrypt" => {
+            plaintexts.push(body["plaintext"].clone());
+            json!({"ciphertext": format!("vault:v1:{}", plaintexts.len() - 1)})
+        }
+        _ => {
+            let number = body["ciphertext"].as_str().unwrap().rsplit(':').next();
+            let number: usize = number.unwrap().parse().unwrap();
+            json!({"plaintext": plaintexts[number]})
+        }
+    };
+    Json(json!({"data": data})).into_response()
+}
+
+async fn start(cache_ttl: Duration, grace: Duration) -> (TestProvider, TestVault) {
+    let provider = TestProvider::start().await;
+    let vault = TestVault::start_with(TestDatabase::create().await, |config| {
+        provider.configure(config, cache_ttl, grace);
+    })
+    .await;
+    (provider, vault)
+}
+
+async fn create_token(client: &Client) -> String {
+    let created = client
+        .post("/tokens", json!({"type": "token", "data": "secret"}))
+        .await;
+    format!("/tokens/{}", created.id())
+}
+
+#[tokio::test]
+async fn a_running_node_serves_during_an_outage_of_the_key_provider() {
+    let ttl = Duration::from_secs(1);
+    let (provider, vault) = start(ttl, Duration::from_secs(600)).await;
+    let (client, other_tenant) = (
+        vault.revealing_client().await,
+        vault.revealing_client().await,
+    );
+    let path = create_token(&client).await;
+
+    provider.set(Mode::Stalled);
+    tokio::time::sleep(ttl).await;
+    let before = provider.decryptions();
+    for _ in 0..50 {
+        let read = client.get(&path).await;
+        assert_eq!(read.body["data"], "secret", "{}", read.body);
+    }
+    let attempts = provider.decryptions() - before;
+    // The keys of this tenant are not cached.
+    let uncached = other_tenant.get(&path).await;
+    let uncached = match uncached.status {
+        // Not found without keys; creating needs them.
+        StatusCode::NOT_FOUND => {
+            let new = json!({"type": "token", "data": "secret"});
+            other_tenant.post("/tokens", new).await
+        }
+        _ => uncached,
+    };
+    provider.set(Mode::Up);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let recovered = loop {
+        let created = other_tenant
+            .post("/tokens", json!({"type": "token", "data": "secret"}))
+            .await;
+        if created.status == StatusCode::CREATED || deadline < Instant::now() {
+            break created.status;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+
+    // One attempt per second, not one per request.
+    assert!((1..=20).contains(&attempts), "{attempts}");
+    assert_eq!(uncached.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(uncached.body["code"], "key_provider_unavailable");
+    assert_eq!(recovered, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn cached_keys_are_not_used_beyond_grace_or_after_the_root_key_is_disabled() {
+    let second = Duration::from_secs(1);
+    for (mode, grace, wait) in [
+        (Mode::Sealed, 3 * second, 3 * second),
+        (Mode::KeyDeleted, 600 * second, 2 * second),
+    ] {
+        let (provider, vault) = start(second, grace).await;
+        let client = vault.revealing_client().await;
+        let path = create_token(&client).await;
+
+        provider.set(mode);
+        tokio::time::sleep(wait).await;
+        let read = client.get(&path).await;
+
+        assert_eq!(read.status, StatusCode::SERVICE_UNAVAILABLE, "{mode:?}");
+        assert_eq!(read.body["code"], "key_provider_unavailable", "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn keys_are_refreshed_in_the_background_before_they_expire() {
+    let provider = TestProvider::start().await;
+    let vault = TestVault::start_with(TestDatabase::create().await, |config| {
+        let minute = Duration::from_secs(60);
+        provider.configure(config, Duration::from_secs(12), minute);
+        config.root_key.deadline = minute;
+    })
+    .await;
+    let client = vault.revealing_client().await;
+    let path = create_token(&client).await;
+    let before = provider.decryptions();
+    let read = async || client.get(&path).await.status;
+
+    provider.set(Mode::Stalled);
+    // A request that waits for the provider does not return, and the test fails.
+    let refreshed = tokio::time::timeout(Duration::from_secs(40), async {
+        while provider.decryptions() == before {
+            assert_eq!(read().await, StatusCode::OK);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        read().await
+    });
+    let refreshed = refreshed.await;
+    provider.set(Mode::Up);
+
+    assert_eq!(refreshed.ok(), Some(StatusCode::OK));
+    assert_eq!(read().await, StatusCode::OK);
+}
