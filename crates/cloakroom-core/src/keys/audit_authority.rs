@@ -1,5 +1,6 @@
 //! The audit authority: the key pair that certifies the keys with which nodes sign the audit log.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use cloakroom_crypto::{
@@ -46,9 +47,14 @@ impl AuditAuthority {
     }
 }
 
-async fn unwrap_all(loader: &Loader) -> Result<Vec<LogKey>, Error> {
-    let keys = loader.load_system_keys::<Purpose>().await?;
-    keys.iter()
-        .map(|key| LogKey::of_authority(key).map_err(|_| Error::Seal))
-        .collect()
+type Unwrapping<'a> = Pin<Box<dyn Future<Output = Result<Vec<LogKey>, Error>> + Send + 'a>>;
+
+/// Boxed, because every request that is logged may certify a key: its future would contain the calls of all providers.
+fn unwrap_all(loader: &Loader) -> Unwrapping<'_> {
+    Box::pin(async {
+        let keys = loader.load_system_keys::<Purpose>().await?;
+        keys.iter()
+            .map(|key| LogKey::of_authority(key).map_err(|_| Error::Seal))
+            .collect()
+    })
 }

@@ -1,5 +1,6 @@
 //! Cache of tenants' keys: refreshed in the background before it expires, and usable while the key provider is down.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,6 +18,9 @@ use super::{Error, TenantKeys};
 const REFRESH_AT: f64 = 0.75;
 /// After a failed load, requests do not wait for another one for this long.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Boxed, because most requests find their keys in the cache: their futures need not contain the calls of all providers.
+type Loading<'a> = Pin<Box<dyn Future<Output = Result<Arc<TenantKeys>, Error>> + Send + 'a>>;
 
 pub(super) struct TenantCache {
     loader: Arc<Loader>,
@@ -61,9 +65,9 @@ impl TenantCache {
 
     /// Returns the keys of a tenant. Within their TTL, nothing waits for the provider.
     pub(super) async fn get(self: &Arc<Self>, tenant: TenantId) -> Result<Arc<TenantKeys>, Error> {
-        // The futures below are boxed: most requests return here.
         let Some(entry) = self.entries.get(&tenant.number).await else {
-            return Box::pin(self.load(tenant)).await;
+            let load: Loading<'_> = Box::pin(self.load(tenant));
+            return load.await;
         };
         let age = entry.loaded_at.elapsed();
         if age < entry.refresh_after {
@@ -73,7 +77,8 @@ impl TenantCache {
             self.refresh_in_background(tenant, &entry);
             return Ok(entry.keys.clone());
         }
-        Box::pin(self.refresh(tenant, &entry)).await
+        let refresh: Loading<'_> = Box::pin(self.refresh(tenant, &entry));
+        refresh.await
     }
 
     /// Loads the keys of a tenant whatever is cached, because a row names a version that the cached keys lack.
