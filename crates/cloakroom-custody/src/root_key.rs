@@ -37,7 +37,7 @@ enum Provider {
     #[cfg(feature = "aws-kms")]
     AwsKms(Box<crate::aws_kms::Kms>),
     #[cfg(feature = "transit")]
-    Transit(crate::transit::Transit),
+    Transit(Box<crate::transit::Transit>),
 }
 
 /// A call to a provider. Boxed, because the futures of the AWS SDK are deeply nested, and calls are rare.
@@ -72,7 +72,11 @@ impl RootKey {
             config::Provider::Transit => {
                 let transit = crate::transit::Transit::new(config)?;
                 let name = transit.root_name();
-                Self::new((TRANSIT, name), Provider::Transit(transit), config)
+                Self::new(
+                    (TRANSIT, name),
+                    Provider::Transit(Box::new(transit)),
+                    config,
+                )
             }
             #[cfg(not(all(feature = "pkcs11", feature = "aws-kms", feature = "transit")))]
             other => Err(Failure::Configuration(format!(

@@ -43,8 +43,8 @@ impl WaitingNode {
     /// The response of `/readyz` of the listener that was started last.
     fn readyz(&self) -> String {
         let log = self.log();
-        let lines = log.lines().filter(|line| line.contains("\"listening\""));
-        let line: serde_json::Value = serde_json::from_str(lines.last().unwrap()).unwrap();
+        let mut lines = log.lines().filter(|line| line.contains("\"listening\""));
+        let line: serde_json::Value = serde_json::from_str(lines.next_back().unwrap()).unwrap();
         let address = line["listen"].as_str().unwrap();
         let url = format!("http://{address}/readyz");
         crate::support::runtime()
