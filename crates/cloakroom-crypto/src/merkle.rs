@@ -30,7 +30,7 @@ fn node_hash(left: &Hash, right: &Hash) -> Hash {
     sha256(&message)
 }
 
-/// A growing tree, of which only the roots of complete subtrees are kept.
+/// A growing tree, of which only the roots of complete subtrees are stored.
 #[derive(Clone, Debug, Default)]
 pub struct MerkleTree {
     leaves: u64,

@@ -20,25 +20,25 @@ macro_rules! insert_response {
             delete from reply_lease
             using unnest(",
             $rows,
-            "::text[]::reply[]) as kept
-            where reply_lease.tenant_id = kept.tenant_id
-              and reply_lease.scope = kept.scope
-              and reply_lease.fence = kept.fence
+            "::text[]::reply[]) as response
+            where reply_lease.tenant_id = response.tenant_id
+              and reply_lease.scope = response.scope
+              and reply_lease.fence = response.fence
               and (select count(*) from ",
             $done,
             ") > 0
             returning reply_lease.tenant_id, reply_lease.scope, reply_lease.fence
         ), replied as (
             insert into reply (tenant_id, scope, fence, status, sealed, request_mac, until)
-            select kept.tenant_id, kept.scope, ended.fence, kept.status, kept.sealed,
-                   kept.request_mac, kept.until
+            select response.tenant_id, response.scope, ended.fence, response.status, response.sealed,
+                   response.request_mac, response.until
             from unnest(",
             $rows,
-            "::text[]::reply[]) as kept
+            "::text[]::reply[]) as response
             left join ended
-              on ended.tenant_id = kept.tenant_id
-             and ended.scope = kept.scope
-             and ended.fence = kept.fence
+              on ended.tenant_id = response.tenant_id
+             and ended.scope = response.scope
+             and ended.fence = response.fence
             where (select count(*) from ",
             $done,
             ") > 0

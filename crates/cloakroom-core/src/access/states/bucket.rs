@@ -52,34 +52,51 @@ macro_rules! proxy_bucket {
     };
 }
 
+/// SQL for an array of the row MACs of a tenant in one table, of rows that satisfy a condition.
+#[macro_export]
+macro_rules! row_macs {
+    ($table:literal, $tenant:expr $(, $condition:expr)?) => {
+        concat!(
+            "array(
+                   select fellow.row_mac
+                   from ",
+            $table,
+            " fellow
+                   where fellow.tenant_id = ",
+            $tenant,
+            $("
+                     and ",
+            $condition,)?
+            "
+               )"
+        )
+    };
+}
+
 /// SQL for an array of the row MACs of applications and keys in the bucket of an application.
 #[macro_export]
 macro_rules! application_bucket_macs {
     ($tenant:expr, $id:expr) => {
         concat!(
-            "array(
-                   select fellow.row_mac
-                   from application fellow
-                   where fellow.tenant_id = ",
-            $tenant,
-            "
-                     and ",
-            $crate::application_bucket!("fellow.application_id"),
-            " = ",
-            $crate::application_bucket!($id),
-            "
-               ) || array(
-                   select fellow.row_mac
-                   from application_key fellow
-                   where fellow.tenant_id = ",
-            $tenant,
-            "
-                     and ",
-            $crate::application_bucket!("fellow.application_id"),
-            " = ",
-            $crate::application_bucket!($id),
-            "
-               )"
+            $crate::row_macs!(
+                "application",
+                $tenant,
+                concat!(
+                    $crate::application_bucket!("fellow.application_id"),
+                    " = ",
+                    $crate::application_bucket!($id)
+                )
+            ),
+            " || ",
+            $crate::row_macs!(
+                "application_key",
+                $tenant,
+                concat!(
+                    $crate::application_bucket!("fellow.application_id"),
+                    " = ",
+                    $crate::application_bucket!($id)
+                )
+            )
         )
     };
 }
@@ -88,19 +105,14 @@ macro_rules! application_bucket_macs {
 #[macro_export]
 macro_rules! proxy_bucket_macs {
     ($tenant:expr, $id:expr) => {
-        concat!(
-            "array(
-                   select fellow.row_mac
-                   from proxy fellow
-                   where fellow.tenant_id = ",
+        $crate::row_macs!(
+            "proxy",
             $tenant,
-            "
-                     and ",
-            $crate::proxy_bucket!("fellow.proxy_id"),
-            " = ",
-            $crate::proxy_bucket!($id),
-            "
-               )"
+            concat!(
+                $crate::proxy_bucket!("fellow.proxy_id"),
+                " = ",
+                $crate::proxy_bucket!($id)
+            )
         )
     };
 }
@@ -110,25 +122,11 @@ macro_rules! proxy_bucket_macs {
 macro_rules! resource_bucket_macs {
     ($tenant:expr) => {
         concat!(
-            "array(
-                   select fellow.row_mac
-                   from tenant_deletion fellow
-                   where fellow.tenant_id = ",
-            $tenant,
-            "
-               ) || array(
-                   select fellow.row_mac
-                   from branding fellow
-                   where fellow.tenant_id = ",
-            $tenant,
-            "
-               ) || array(
-                   select fellow.row_mac
-                   from webhook fellow
-                   where fellow.tenant_id = ",
-            $tenant,
-            "
-               )"
+            $crate::row_macs!("tenant_deletion", $tenant),
+            " || ",
+            $crate::row_macs!("branding", $tenant),
+            " || ",
+            $crate::row_macs!("webhook", $tenant)
         )
     };
 }

@@ -11,7 +11,7 @@ const BUCKETS_MAX: usize = 1 << 20;
 
 /// The highest generation that this node has seen of each bucket.
 ///
-/// A state that is restored together with its rows is consistent; only memory outside the database tells that it is old.
+/// A state that is restored together with its rows is consistent; only memory outside the database shows that it is old.
 #[derive(Default)]
 pub struct AccessStates {
     generations: Mutex<HashMap<(i32, Bucket), i64>>,

@@ -14,7 +14,7 @@ const PAGE: i64 = 500;
 const NAMED_MAX: usize = 20;
 
 /// Verifies that the rows of every bucket are the current ones. Returns one sentence for each bucket that differs; it
-/// names the rows that were restored or added, as far as the digest tells.
+/// names the rows that were restored or added, as far as the digest shows.
 pub async fn verify_states(db: &Db, control: &ControlKey) -> Result<Vec<String>, storage::Error> {
     let mut findings = Vec::new();
     let mut after = 0;

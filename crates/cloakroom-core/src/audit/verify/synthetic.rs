@@ -49,18 +49,7 @@ pub fn write_synthetic(output: impl Write, size: SyntheticLog) -> Result<LogPubl
     let failed = |_| Error::Io(std::io::Error::other("no key could be generated"));
     let authority = LogKey::generate().map_err(failed)?;
     let pair = LogKey::generate().map_err(failed)?;
-    let key = certify(&authority, &pair, first_day);
-    let mut writer = Writer {
-        output,
-        authority,
-        key,
-        pair,
-        entries: Vec::new(),
-        state: ChainState::default(),
-        number: 0,
-        previous: [0; 32],
-        buffer: Vec::new(),
-    };
+    let mut writer = Writer::new(output, authority, pair, first_day);
     let mut written = 0;
     for day in first_day.. {
         let entries = (size.entries - written).min(ENTRIES_PER_DAY);
@@ -88,6 +77,20 @@ fn certify(authority: &LogKey, pair: &LogKey, day: i32) -> CertifiedKey {
 }
 
 impl<W: Write> Writer<W> {
+    fn new(output: W, authority: LogKey, pair: LogKey, day: i32) -> Self {
+        Self {
+            output,
+            key: certify(&authority, &pair, day),
+            authority,
+            pair,
+            entries: Vec::new(),
+            state: ChainState::default(),
+            number: 0,
+            previous: [0; 32],
+            buffer: Vec::new(),
+        }
+    }
+
     /// Writes the checkpoints of a day, and then its entries.
     fn write_day(&mut self, day: i32, entries: u64, batch: u64) -> Result<(), Error> {
         self.key = certify(&self.authority, &self.pair, day);
@@ -283,17 +286,7 @@ mod tests {
     #[test]
     fn checkpoints_of_another_history_are_findings() {
         let (authority, pair) = (LogKey::generate().unwrap(), LogKey::generate().unwrap());
-        let mut writer = Writer {
-            output: Vec::new(),
-            key: certify(&authority, &pair, 20_000),
-            authority,
-            pair,
-            entries: Vec::new(),
-            state: ChainState::default(),
-            number: 0,
-            previous: [0; 32],
-            buffer: Vec::new(),
-        };
+        let mut writer = Writer::new(Vec::new(), authority, pair, 20_000);
         writer.write_checkpoint(20_000, 0, false).unwrap();
         writer.previous = [9; 32];
         writer.write_checkpoint(20_000, 1, false).unwrap();

@@ -1,4 +1,4 @@
-//! Attacks on one table: what somebody who can write to the database does to a row or a column.
+//! Attacks on one table: how an attacker with write access manipulates a row or a column.
 
 use std::fmt;
 

@@ -17,7 +17,7 @@ const INTRODUCTION: &str = "# What an attacker with write access to the database
 
 <!-- Written by the test adversary::record. -->
 
-A test acts as a database administrator, or as somebody with the stolen role of the service, on a vault in use. For every table
+A test acts as a database administrator, or as an attacker with the stolen role of the service, on a vault in use. For every table
 and column, it edits, clears or swaps values, restores rows from before a change or a deletion, and deletes, inserts and reorders
 rows. Then it sends requests to the running node and to a node that starts afterwards, and runs the checks of `audit verify`
 and `doctor`.

@@ -1,4 +1,4 @@
-//! A database administrator, or somebody with the role of the service, as the adversary.
+//! The adversary: a database administrator, or an attacker with the role of the service.
 //!
 //! Every manipulation of every table and column is tried on a vault in use. The vault rejects it, a verification names
 //! it, or `docs/trust/adversary.toml` lists it as harmless, with the reason. Anything else fails.

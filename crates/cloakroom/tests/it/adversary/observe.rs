@@ -113,17 +113,16 @@ impl Scene {
         let key = self.clients.browser.key().unwrap();
         let path = format!("/web-elements/2.17.0/hosted-elements/keys/{id}?apiKey={key}");
         observe(seen, "client key of elements", &anonymous.get(&path).await);
-        let url = self.resources.checkout["url"].as_str().unwrap();
-        let path = url.replace(&self.vault.base_url, "");
-        let page = anonymous.get(&path).await;
-        // The remaining time and the nonce change.
-        let title = String::from_utf8_lossy(&page.bytes).into_owned();
-        let title = title
-            .split("<title>")
-            .nth(1)
-            .and_then(|rest| rest.split('<').next());
-        let title = title.unwrap_or_default().to_owned();
-        seen.insert("checkout page".to_owned(), (page.status, title));
+        for checkout in &self.resources.checkouts {
+            let url = checkout["url"].as_str().unwrap();
+            let page = anonymous.get(&url.replace(&self.vault.base_url, "")).await;
+            // The remaining time and the nonce change.
+            let text = String::from_utf8_lossy(&page.bytes).into_owned();
+            let title = text.split("<title>").nth(1);
+            let title = title.and_then(|rest| rest.split('<').next());
+            let title = title.unwrap_or_default().to_owned();
+            seen.insert(format!("page {url}"), (page.status, title));
+        }
     }
 }
 

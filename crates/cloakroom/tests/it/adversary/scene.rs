@@ -60,7 +60,7 @@ pub(super) struct Resources {
     pub(super) deleted_webhook: Value,
     pub(super) proxy: Value,
     pub(super) deleted_proxy: Value,
-    pub(super) checkout: Value,
+    pub(super) checkouts: [Value; 2],
     deleted_invitation: Value,
 }
 
@@ -232,10 +232,6 @@ impl Resources {
                 .post("/tokens", new_card("5555555555554444"))
                 .await,
         );
-        expect(
-            201,
-            revealing.post("/checkout/sessions", page.clone()).await,
-        );
         let manage = async |path, new: &Value| expect(201, manager.post(path, new.clone()).await);
         let create = async |path, new: &Value| expect(201, revealing.post(path, new.clone()).await);
         Self {
@@ -248,7 +244,10 @@ impl Resources {
             deleted_webhook: manage("/webhooks", &hook).await,
             proxy: manage("/proxies", &proxy).await,
             deleted_proxy: manage("/proxies", &proxy).await,
-            checkout: create("/checkout/sessions", &page).await,
+            checkouts: [
+                create("/checkout/sessions", &page).await,
+                create("/checkout/sessions", &page).await,
+            ],
             deleted_invitation: manage("/tenants/self/invitations", &invited).await,
         }
     }

@@ -222,7 +222,7 @@ async fn a_tenant_has_at_most_one_thousand_keys() {
     assert_eq!(created.status, StatusCode::CREATED);
 }
 
-/// A client that encrypts to a replaced public key would disclose the data to whoever replaced it.
+/// A client that encrypts to a replaced public key would disclose the data to the attacker.
 #[tokio::test]
 async fn keys_modified_by_sql_are_not_returned() {
     let attacks = [

@@ -55,7 +55,7 @@ async fn alter_each(
     is_rejected: impl Fn(&TestResponse) -> bool,
 ) {
     let database = vault.database.connect().await;
-    let backup = format!("create temp table kept as select * from {table}");
+    let backup = format!("create temp table saved as select * from {table}");
     database.batch_execute(&backup).await.unwrap();
     let before = read().await;
     assert!(
@@ -77,7 +77,7 @@ async fn alter_each(
             response.status,
             response.body
         );
-        let restore = format!("delete from {table}; insert into {table} select * from kept");
+        let restore = format!("delete from {table}; insert into {table} select * from saved");
         database.batch_execute(&restore).await.unwrap();
     }
     let after = read().await;

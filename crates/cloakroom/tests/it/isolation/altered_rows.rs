@@ -159,7 +159,7 @@ async fn altered_rows_are_rejected_by_every_operation() {
     let mut rejections = 0;
     for (attack, change) in ATTACKS {
         let victim = "where tenant_id = 1 and token_id = (select victim from spoils)";
-        let backup = format!("create temp table kept as select * from token {victim}");
+        let backup = format!("create temp table saved as select * from token {victim}");
         database.batch_execute(&backup).await.unwrap();
         let attacked = format!("update token set {change} {victim}");
         assert_eq!(
@@ -180,7 +180,7 @@ async fn altered_rows_are_rejected_by_every_operation() {
             rejections += 1;
         }
         let restore = format!(
-            "delete from token {victim}; insert into token select * from kept; drop table kept"
+            "delete from token {victim}; insert into token select * from saved; drop table saved"
         );
         database.batch_execute(&restore).await.unwrap();
         let restored = one.get(VICTIM).await;

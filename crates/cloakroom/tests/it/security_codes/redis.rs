@@ -93,7 +93,7 @@ async fn redis_cannot_extend_the_lifetime_of_a_fetched_key() {
     .await;
 }
 
-/// A writer of Redis who kept a published key sets it again after its end, with a new TTL, and postpones the expiry of
+/// A writer of Redis who saved a published key sets it again after its end, with a new TTL, and postpones the expiry of
 /// the code by SQL.
 #[tokio::test]
 async fn a_key_that_is_published_again_after_its_end_opens_nothing() {
@@ -105,21 +105,21 @@ async fn a_key_that_is_published_again_after_its_end_opens_nothing() {
     let token = fixture.store(&fixture.vault.vault, "123").await;
     let name = &fixture.redis().keys().await[0];
     // RENAME keeps the value; PERSIST keeps it beyond its TTL.
-    fixture.redis().run(&format!("RENAME {name} kept")).await;
-    fixture.redis().run("PERSIST kept").await;
-    let backup = "create temp table kept as select * from security_code";
+    fixture.redis().run(&format!("RENAME {name} saved")).await;
+    fixture.redis().run("PERSIST saved").await;
+    let backup = "create temp table saved as select * from security_code";
     fixture.sql(backup).await;
-    let over = "select pg_sleep_until((select expires_at + interval '1100 ms' from kept))";
+    let over = "select pg_sleep_until((select expires_at + interval '1100 ms' from saved))";
     fixture.sql(over).await;
 
-    fixture.redis().run(&format!("RENAME kept {name}")).await;
+    fixture.redis().run(&format!("RENAME saved {name}")).await;
     fixture
         .redis()
         .run(&format!("PEXPIRE {name} 3600000"))
         .await;
     // A node that never had the key, which ignores the expiry of the row.
     let other = fixture.another_node().await;
-    let row = "select key_id, sealed, expires_at from kept";
+    let row = "select key_id, sealed, expires_at from saved";
     let row = fixture.database.query_one(row, &[]).await.unwrap();
     let stored = SealedCode {
         key_id: row.get(0),
