@@ -230,6 +230,13 @@ async fn write_checkpoints(node: Node, readiness: Readiness) {
             // Whether the database is available is another check.
             Ok(()) | Err(CheckpointError::Storage(_)) => readiness.set("audit", Ok(())),
         }
+        if let Err(error) = node.audit.prepare_next_key().await {
+            tracing::warn!(
+                job = "write_checkpoints",
+                error.kind = error.kind(),
+                "the audit key of the following day could not be certified yet"
+            );
+        }
     }
 }
 

@@ -52,7 +52,7 @@ pub use self::proxy::Proxy;
 pub use self::quotas::Quotas;
 pub use self::redis::Redis;
 pub use self::reference::{reference, sample};
-pub use self::root_key::{Provider, RootKey};
+pub use self::root_key::{GRACE_MAX, Provider, RootKey};
 use self::section::Source;
 pub use self::security_codes::SecurityCodes;
 pub use self::sessions::Sessions;

@@ -9,6 +9,10 @@ use super::section::section;
 use super::setting::choice;
 use super::vault::Environment;
 
+/// The longest time that a node serves without its key provider. The audit keys of the following day are certified this
+/// long before midnight.
+pub const GRACE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
+
 section! {
     /// The root key, and the cache of unwrapped keys. Credentials are read from files or come from the platform.
     pub struct RootKey in "root_key" {
@@ -56,7 +60,7 @@ section! {
         /// Maximum number of cached unwrapped keys.
         pub cache_size: usize = 10_000,
         /// How long after it was last unwrapped a key remains usable while the provider is unavailable. At least
-        /// `cache_ttl`.
+        /// `cache_ttl`, and at most 12 hours.
         pub grace: Duration = Duration::from_secs(60 * 60),
     }
 }
@@ -135,6 +139,10 @@ impl RootKey {
         }
         if self.grace < self.cache_ttl {
             let message = "must not be shorter than root_key.cache_ttl";
+            findings.push(Finding::error("root_key.grace", message));
+        }
+        if GRACE_MAX < self.grace {
+            let message = "must not be longer than 12 hours";
             findings.push(Finding::error("root_key.grace", message));
         }
     }

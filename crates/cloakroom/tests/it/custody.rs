@@ -232,3 +232,53 @@ async fn keys_are_refreshed_in_the_background_before_they_expire() {
     assert_eq!(refreshed.ok(), Some(StatusCode::OK));
     assert_eq!(read().await, StatusCode::OK);
 }
+
+/// The key that signs the audit log changes at midnight, and a key provider certifies it.
+#[tokio::test]
+async fn an_outage_of_the_provider_over_midnight_does_not_stop_the_log() {
+    const HOUR: i64 = 60 * 60;
+    let (provider, vault) = start(Duration::from_secs(600), Duration::from_secs(600)).await;
+    let now = vault.vault.clock.now().await.unwrap().as_second();
+    // The clock only moves forward, whatever the time is.
+    let start_of_day = 24 * HOUR - now.rem_euclid(24 * HOUR);
+    let set_hour = |hour: i64| vault.vault.clock.set_offset(start_of_day + hour * HOUR);
+    let newest = "select count(*), max(day) from log_key
+        where day = (select max(day) from log_key)";
+    let newest_keys = async || -> (i64, i32) {
+        let database = vault.database.connect().await;
+        let row = database.query_one(newest, &[]).await.unwrap();
+        (row.get(0), row.get(1))
+    };
+
+    set_hour(11);
+    let client = vault.revealing_client().await;
+    let path = create_token(&client).await;
+    vault.vault.audit.prepare_next_key().await.unwrap();
+    let (_, today) = newest_keys().await;
+    set_hour(13);
+    provider.set(Mode::Sealed);
+    let failed = vault.vault.audit.prepare_next_key().await;
+    let read_meanwhile = client.get(&path).await;
+    provider.set(Mode::Up);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while vault.vault.audit.prepare_next_key().await.is_err() && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    vault.vault.audit.prepare_next_key().await.unwrap();
+    let prepared = newest_keys().await;
+    provider.set(Mode::Sealed);
+    set_hour(25);
+    let read = client.get(&path).await;
+    vault.vault.audit.checkpoint().await.unwrap();
+
+    let first_day = now.div_euclid(24 * HOUR);
+    assert_eq!(i64::from(today), first_day + 1, "not before noon");
+    assert!(failed.is_err());
+    assert_eq!(read_meanwhile.status, StatusCode::OK);
+    // Certified once, and used.
+    assert_eq!(prepared, (1, today + 1));
+    assert_eq!(read.status, StatusCode::OK, "{}", read.body);
+    assert_eq!(newest_keys().await, prepared);
+    let verified = cloakroom::audit::verify(&vault.vault.audit, None, |_| {}).await;
+    assert_eq!(verified.unwrap().findings, []);
+}

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cloakroom_crypto::{Hash, LogKey, MerkleTree};
-use cloakroom_platform::ids;
 use cloakroom_platform::storage::{self, DatabaseClock, Db};
+use cloakroom_platform::{config, ids};
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -30,6 +30,8 @@ use crate::keys::AuditAuthority;
 
 /// Attempts to insert a key while other nodes insert theirs.
 const ATTEMPTS: usize = 100;
+/// How long before midnight the key of the following day is certified: at least the longest `root_key.grace`.
+const NEXT_KEY_LEAD: Duration = config::GRACE_MAX;
 
 /// A key of this node, for the chains of one day. Its private half exists only here.
 pub(in crate::audit) struct NodeKey {
@@ -42,6 +44,14 @@ struct CurrentKey {
     key: Arc<NodeKey>,
     /// Chains opened so far.
     chains: i32,
+}
+
+/// The keys of this node.
+#[derive(Default)]
+struct NodeKeys {
+    current: Option<CurrentKey>,
+    /// The key of the following day, certified before that day begins.
+    next: Option<NodeKey>,
 }
 
 /// A chain up to its last entry that is known to be durable.
@@ -63,7 +73,7 @@ pub(in crate::audit) struct Chains {
     free: Mutex<Vec<Chain>>,
     /// Keys and durable heads of this node that no checkpoint has closed.
     state: Mutex<ChainState>,
-    current_key: tokio::sync::Mutex<Option<CurrentKey>>,
+    keys: tokio::sync::Mutex<NodeKeys>,
     clock: Arc<DatabaseClock>,
     authority: Arc<AuditAuthority>,
     /// Set when the log in the database is not the one that this node knows; nothing is written from then on.
@@ -98,7 +108,7 @@ impl Chains {
             acquire_timeout,
             free: Mutex::default(),
             state: Mutex::default(),
-            current_key: tokio::sync::Mutex::default(),
+            keys: tokio::sync::Mutex::default(),
             clock,
             authority,
             is_halted: AtomicBool::new(false),
@@ -158,8 +168,8 @@ impl Chains {
     }
 
     async fn open(&self, db: &Db, day: i32) -> Result<Chain, storage::Error> {
-        let mut current = self.current_key.lock().await;
-        let current = self.key_of_day(&mut current, db, day).await?;
+        let mut keys = self.keys.lock().await;
+        let current = self.key_of_day(&mut keys, db, day).await?;
         current.chains += 1;
         let id = ChainId {
             day,
@@ -179,29 +189,64 @@ impl Chains {
         db: &Db,
         day: i32,
     ) -> Result<Arc<NodeKey>, storage::Error> {
-        let mut current = self.current_key.lock().await;
-        let current = self.key_of_day(&mut current, db, day).await?;
+        let mut keys = self.keys.lock().await;
+        let current = self.key_of_day(&mut keys, db, day).await?;
         Ok(current.key.clone())
     }
 
     /// Keys change daily: a node that is taken over today cannot sign entries of yesterday.
     async fn key_of_day<'k>(
         &self,
-        current: &'k mut Option<CurrentKey>,
+        keys: &'k mut NodeKeys,
         db: &Db,
         day: i32,
     ) -> Result<&'k mut CurrentKey, storage::Error> {
-        let usable = current
+        let usable = keys
+            .current
             .take()
             .filter(|it| it.key.certified.day == day && it.chains + 1 < CHAINS_PER_KEY);
         let usable = match usable {
             Some(usable) => usable,
-            None => CurrentKey {
-                key: Arc::new(self.create_key(db, day).await?),
-                chains: 0,
-            },
+            None => {
+                let prepared = keys.next.take_if(|next| next.certified.day <= day);
+                let key = match prepared.filter(|key| key.certified.day == day) {
+                    Some(key) => key,
+                    None => self.create_key(db, day).await?,
+                };
+                lock(&self.state).add_key(&key.certified);
+                CurrentKey {
+                    key: Arc::new(key),
+                    chains: 0,
+                }
+            }
         };
-        Ok(current.insert(usable))
+        Ok(keys.current.insert(usable))
+    }
+
+    /// Certifies the key of the following day in the last hours of a day, so that a key provider which is unavailable
+    /// at midnight does not stop the log.
+    pub(in crate::audit) async fn prepare_next_key(
+        &self,
+        db: &Db,
+        now: Timestamp,
+    ) -> Result<(), storage::Error> {
+        let day = day_of(now) + 1;
+        if now + NEXT_KEY_LEAD < start_of_day(day) {
+            return Ok(());
+        }
+        let keys = self.keys.lock().await;
+        if keys
+            .next
+            .as_ref()
+            .is_some_and(|next| next.certified.day == day)
+        {
+            return Ok(());
+        }
+        // Writers do not wait for the provider meanwhile.
+        drop(keys);
+        let key = self.create_key(db, day).await?;
+        self.keys.lock().await.next = Some(key);
+        Ok(())
     }
 
     async fn create_key(&self, db: &Db, day: i32) -> Result<NodeKey, storage::Error> {
@@ -220,7 +265,6 @@ impl Chains {
                     .map_err(|_| failed("the audit authority did not certify the key"))?,
             };
             if store::insert_key(db, &certified).await? {
-                lock(&self.state).add_key(&certified);
                 return Ok(NodeKey { certified, pair });
             }
         }

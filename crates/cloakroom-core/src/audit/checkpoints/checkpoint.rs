@@ -102,6 +102,13 @@ impl Audit {
         self.write_checkpoint(Due::Periodically).await
     }
 
+    /// Certifies the key of the following day in advance, once its time has come.
+    pub async fn prepare_next_key(&self) -> Result<(), storage::Error> {
+        let now = self.writers.clock.now().await?;
+        let chains = &self.writers.chains;
+        chains.prepare_next_key(&self.writers.db, now).await
+    }
+
     /// States that entries before a day were removed, before they are.
     pub(in crate::audit) async fn state_retention(
         &self,

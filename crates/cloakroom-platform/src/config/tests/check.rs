@@ -11,7 +11,7 @@ fn a_valid_configuration_has_no_findings() {
 
 #[test]
 fn contradictory_settings_are_errors() {
-    let cases: [(Change, &str); 21] = [
+    let cases: [(Change, &str); 22] = [
         (
             |c| c.http.tls_cert_file = Some("c".into()),
             "http.tls_key_file",
@@ -36,6 +36,10 @@ fn contradictory_settings_are_errors() {
         ),
         (
             |c| c.root_key.grace = Duration::from_secs(1),
+            "root_key.grace",
+        ),
+        (
+            |c| c.root_key.grace = GRACE_MAX + Duration::from_secs(1),
             "root_key.grace",
         ),
         (
