@@ -53,7 +53,8 @@ async fn custodians_restore_a_root_key_that_is_in_no_file() {
         std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&socket).unwrap().permissions());
     let reports = std::sync::Arc::new(Mutex::new(Vec::new()));
     let seen = reports.clone();
-    let node = tokio::task::spawn(ceremony.run(move |progress| {
+    let mut node = tokio::task::JoinSet::new();
+    node.spawn(ceremony.run(move |progress| {
         seen.lock().unwrap().push(progress.to_string());
     }));
 
@@ -62,8 +63,8 @@ async fn custodians_restore_a_root_key_that_is_in_no_file() {
     let other_key = submit_file(&socket, &foreign_parts.files[0]).await;
     let no_share = submit_file(&socket, &file).await;
     let second = submit_file(&socket, &parts.files[0]).await;
-    let root = tokio::time::timeout(Duration::from_secs(60), node).await;
-    let root = root.unwrap().unwrap().unwrap();
+    let root = tokio::time::timeout(Duration::from_secs(60), node.join_next()).await;
+    let root = root.unwrap().unwrap().unwrap().unwrap();
 
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(first.unwrap(), "1 of 2 shares received");
