@@ -252,6 +252,33 @@ fn a_cipher_outside_its_crate_and_an_unused_crate_are_found() {
 }
 
 #[test]
+fn ciphers_are_allowed_in_tests_of_listed_crates_only() {
+    for (crate_name, section, cipher, is_allowed) in [
+        ("cloakroom-custody", "dev-dependencies", "aws-lc-rs", true),
+        ("cloakroom-custody", "dependencies", "aws-lc-rs", false),
+        (
+            "cloakroom-custody",
+            "build-dependencies",
+            "aws-lc-rs",
+            false,
+        ),
+        ("cloakroom-custody", "dev-dependencies", "ring", false),
+        ("cloakroom-cli", "dev-dependencies", "aws-lc-rs", false),
+    ] {
+        let manifest = format!("crates/{crate_name}/Cargo.toml");
+        let text = format!("[{section}]\n{cipher}.workspace = true\n");
+        let test = format!("crates/{crate_name}/src/lib.rs");
+        let code = format!("//! A crate.\nuse {};\n", cipher.replace('-', "_"));
+
+        let found = found(&[(&manifest, &text), (&test, &code)]);
+
+        let rules: Vec<_> = found.iter().map(|violation| violation.rule).collect();
+        let expected: &[&str] = if is_allowed { &[] } else { &["cipher-crate"] };
+        assert_eq!(rules, expected, "{crate_name} {section} {cipher}");
+    }
+}
+
+#[test]
 fn unfinished_work_is_found() {
     let later = concat!("//! Ids.\n// TO", "DO: more\n");
     let broken = concat!("-- FIX", "ME\n");
