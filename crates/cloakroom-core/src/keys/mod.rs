@@ -78,11 +78,12 @@ impl Error {
         }
     }
 
-    /// Whether cached keys remain usable. A root key that was disabled on purpose is no outage.
+    /// Whether cached keys remain usable. A root key that was disabled on purpose is no outage; a credential file that
+    /// cannot be read while its agent replaces it is one.
     pub fn is_outage(&self) -> bool {
         matches!(
             self,
-            Self::Provider(Failure::Unavailable(_) | Failure::Denied(_))
+            Self::Provider(Failure::Unavailable(_) | Failure::Denied(_)) | Self::RootKey(_)
         )
     }
 }

@@ -203,6 +203,23 @@ async fn cached_keys_are_not_used_beyond_grace_or_after_the_root_key_is_disabled
     }
 }
 
+/// An agent that renews the token may replace its file in several steps.
+#[tokio::test]
+async fn a_missing_credential_file_is_an_outage() {
+    let second = Duration::from_secs(1);
+    let (provider, vault) = start(second, 600 * second).await;
+    let client = vault.revealing_client().await;
+    let path = create_token(&client).await;
+
+    std::fs::remove_file(provider.folder.path().join("token")).unwrap();
+    tokio::time::sleep(2 * second).await;
+    let before = provider.decryptions();
+    let read = client.get(&path).await;
+
+    assert_eq!(read.status, StatusCode::OK, "{}", read.body);
+    assert_eq!(provider.decryptions(), before);
+}
+
 #[tokio::test]
 async fn keys_are_refreshed_in_the_background_before_they_expire() {
     let provider = TestProvider::start().await;
