@@ -5,7 +5,7 @@
 
 mod connection;
 mod file;
-mod http;
+mod post;
 mod syslog;
 mod time_stamps;
 
@@ -160,7 +160,7 @@ async fn ship(config: &Config, sink: Sink, page: &[audit::Shipment]) -> Result<(
             Sink::Url => {
                 let url = settings.sink_url.as_ref().ok_or(Error::Setting)?;
                 let posts = page.iter().map(checkpoint_post).collect();
-                http::send(url.reveal(), tls(config)?, posts).await?;
+                post::send(url.reveal(), tls(config)?, posts).await?;
                 Ok(())
             }
             Sink::Syslog => {
@@ -174,8 +174,8 @@ async fn ship(config: &Config, sink: Sink, page: &[audit::Shipment]) -> Result<(
         .map_err(|_| Error::Timeout)?
 }
 
-fn checkpoint_post(shipment: &audit::Shipment) -> http::Post {
-    http::Post {
+fn checkpoint_post(shipment: &audit::Shipment) -> post::Post {
+    post::Post {
         checkpoint: shipment.number,
         content_type: "text/plain; charset=utf-8",
         body: shipment.note.clone().into(),

@@ -17,7 +17,7 @@ use memchr::memmem;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Error, LEASE, TIMEOUT, file, http, tls};
+use super::{Error, LEASE, TIMEOUT, file, post, tls};
 
 /// Name in metrics and of the lease.
 pub(super) const NAME: &str = "time_stamps";
@@ -95,12 +95,12 @@ pub async fn stamp(vault: &Vault, holder: Uuid) -> Result<(), Error> {
 
 async fn request_stamp(url: &str, config: &Config, shipment: &Shipment) -> Result<Vec<u8>, Error> {
     let query = Query::new(&shipment.note);
-    let post = http::Post {
+    let request = post::Post {
         checkpoint: shipment.number,
         content_type: "application/timestamp-query",
         body: query.encode().into(),
     };
-    let responses = http::send(url, tls(config)?, vec![post]).await?;
+    let responses = post::send(url, tls(config)?, vec![request]).await?;
     let response = responses.first().ok_or(Error::Response)?;
     if !query.is_granted_by(response) {
         return Err(Error::Response);
