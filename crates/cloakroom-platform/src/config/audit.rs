@@ -1,6 +1,7 @@
 //! Settings of the audit log.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::finding::Finding;
 use super::section::section;
@@ -27,8 +28,15 @@ section! {
         pub sink_url: Option<Secret> = None,
         /// Host and port of a syslog server (RFC 5425, TLS) that receives every checkpoint, by one node at a time.
         pub sink_syslog: Option<String> = None,
-        /// Certificate authorities of `sink_url` and `sink_syslog` in PEM; those of the system by default.
+        /// Certificate authorities of `sink_url`, `sink_syslog` and `time_stamp_url` in PEM; those of the system by
+        /// default.
         pub sink_ca_file: Option<PathBuf> = None,
+        /// `http` or `https` URL of a time-stamp authority (RFC 3161). It signs the digest of a checkpoint with its time.
+        pub time_stamp_url: Option<Secret> = None,
+        /// Directory in which a node stores time-stamped checkpoints: `checkpoints.jsonl`, `N.note` and `N.tsr`.
+        pub time_stamp_directory: Option<PathBuf> = None,
+        /// Time between two time stamps.
+        pub time_stamp_interval: Duration = Duration::from_secs(60 * 60),
     }
 }
 
@@ -55,6 +63,7 @@ impl Audit {
             let message = "must be a host and a port, such as `logs.example.com:6514`";
             findings.push(Finding::error("audit.sink_syslog", message));
         }
+        self.check_time_stamps(findings);
         let has_sink =
             self.sink_file.is_some() || self.sink_url.is_some() || self.sink_syslog.is_some();
         if is_production && !has_sink {
@@ -65,6 +74,22 @@ impl Audit {
         if is_production && !self.record_reads {
             let message = "must be true in the environment `production`";
             findings.push(Finding::error("audit.record_reads", message));
+        }
+    }
+}
+
+impl Audit {
+    fn check_time_stamps(&self, findings: &mut Vec<Finding>) {
+        if self.time_stamp_url.is_some() != self.time_stamp_directory.is_some() {
+            let message = "needs `audit.time_stamp_directory`, and the other way around";
+            findings.push(Finding::error("audit.time_stamp_url", message));
+        }
+        if let Some(url) = &self.time_stamp_url
+            && !url.reveal().starts_with("https://")
+            && !url.reveal().starts_with("http://")
+        {
+            let message = "must be an http or https URL";
+            findings.push(Finding::error("audit.time_stamp_url", message));
         }
     }
 }

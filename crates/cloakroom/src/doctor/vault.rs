@@ -9,7 +9,7 @@ use cloakroom_platform::config::{Config, Provider};
 use cloakroom_tokens::tokens::{HistoryReport, Scope, verify_histories};
 
 use super::{Finding, Severity};
-use crate::sinks::{self, Sink};
+use crate::sinks::{self, Sink, TimeStamps};
 
 /// Checkpoints of about a minute.
 const WAITING_MAX: i64 = 10;
@@ -183,5 +183,29 @@ async fn check_sinks(vault: &Vault) -> Vec<Finding> {
         };
         findings.push(finding);
     }
+    findings.extend(check_time_stamps(vault));
     findings
+}
+
+/// The last time stamp in the directory of this node. Another node may store them, so that none is only a warning.
+fn check_time_stamps(vault: &Vault) -> Option<Finding> {
+    let is_recent = |age| age <= vault.config.audit.time_stamp_interval * 2;
+    let (severity, what) = match TimeStamps::configured(&vault.config)? {
+        Ok(TimeStamps { age: Some(age), .. }) if is_recent(age) => (
+            Severity::Good,
+            "the audit log is time-stamped on this node".into(),
+        ),
+        Ok(TimeStamps { last, .. }) => (
+            Severity::Warning,
+            format!(
+                "audit.time_stamp_directory has no recent time stamp (the last is of checkpoint {last}): check that a node runs \
+                 and reaches audit.time_stamp_url; another node may store them"
+            ),
+        ),
+        Err(error) => (
+            Severity::Warning,
+            format!("audit.time_stamp_directory cannot be checked: {error}"),
+        ),
+    };
+    Some(Finding::new(severity, "audit", what))
 }

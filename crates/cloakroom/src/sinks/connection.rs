@@ -1,10 +1,13 @@
-//! TLS connections to sinks, which the operator chose.
+//! Connections to sinks and time-stamp authorities, which the operator chose.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use http::Uri;
+use http::uri::Scheme;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -12,6 +15,9 @@ use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::Error;
+
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
 
 /// Trusts the certificate authorities of a file, or those of the system.
 pub(super) fn client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
@@ -35,6 +41,25 @@ pub(super) fn client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>,
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(Arc::new(config))
+}
+
+/// A byte stream, with TLS or without.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Connects to the server of a URL, with TLS unless its scheme is `http`.
+pub(super) async fn connect_to(
+    url: &Uri,
+    config: Arc<ClientConfig>,
+) -> Result<Box<dyn Stream>, Error> {
+    let host = url.host().ok_or(Error::Setting)?;
+    if url.scheme() == Some(&Scheme::HTTP) {
+        let address = (host, url.port_u16().unwrap_or(HTTP_PORT));
+        return Ok(Box::new(TcpStream::connect(address).await?));
+    }
+    let port = url.port_u16().unwrap_or(HTTPS_PORT);
+    Ok(Box::new(connect(host, port, config).await?))
 }
 
 /// Connects and verifies the certificate of `host`.

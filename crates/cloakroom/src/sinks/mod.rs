@@ -1,12 +1,13 @@
 //! Ships checkpoints of the audit log to other systems, in order and at least once.
 //!
 //! A sink that is down delays nothing but its own checkpoints. Each node writes its own file; the other sinks receive each
-//! checkpoint from one node at a time, and their position is in the database.
+//! checkpoint from one node at a time, and their position is in the database. A third party can time-stamp checkpoints.
 
 mod connection;
 mod file;
-mod https;
+mod post;
 mod syslog;
+mod time_stamps;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use tokio_rustls::rustls::ClientConfig;
 use uuid::Uuid;
 
 pub use self::file::last_number;
+pub use self::time_stamps::{TimeStamps, stamp};
 
 const PERIOD: Duration = Duration::from_secs(2);
 /// Time for one page of checkpoints.
@@ -64,6 +66,8 @@ pub enum Error {
     Tls(String),
     #[error("it answered with status {0}")]
     Status(u16),
+    #[error("its response is not valid")]
+    Response,
     #[error("it did not answer in time")]
     Timeout,
     #[error("the setting is invalid")]
@@ -78,6 +82,7 @@ impl Error {
             Self::Io(_) => "sink_unreachable",
             Self::Tls(_) => "sink_tls",
             Self::Status(_) => "sink_rejected",
+            Self::Response => "sink_response_invalid",
             Self::Timeout => "sink_too_slow",
             Self::Setting => "sink_misconfigured",
             Self::Storage(error) => error.kind(),
@@ -93,17 +98,24 @@ pub async fn run(vault: Vault) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        if let Err(error) = time_stamps::stamp(&vault, holder).await {
+            report(time_stamps::NAME, &error);
+        }
         for sink in configured.into_iter().flatten() {
             if let Err(error) = ship_all(&vault, sink, holder).await {
-                metrics::counter!("audit_sink_failures_total", "sink" => sink.name()).increment(1);
-                tracing::warn!(
-                    job = sink.name(),
-                    error.kind = error.kind(),
-                    "a sink does not receive the checkpoints of the audit log; the next run retries"
-                );
+                report(sink.name(), &error);
             }
         }
     }
+}
+
+fn report(sink: &'static str, error: &Error) {
+    metrics::counter!("audit_sink_failures_total", "sink" => sink).increment(1);
+    tracing::warn!(
+        job = sink,
+        error.kind = error.kind(),
+        "a sink does not receive the checkpoints of the audit log; the next run retries"
+    );
 }
 
 /// Ships everything that a sink has not received, and measures what is left. `Ok` if another node does it.
@@ -147,7 +159,9 @@ async fn ship(config: &Config, sink: Sink, page: &[audit::Shipment]) -> Result<(
             }
             Sink::Url => {
                 let url = settings.sink_url.as_ref().ok_or(Error::Setting)?;
-                https::post(url.reveal(), tls(config)?, page).await
+                let posts = page.iter().map(checkpoint_post).collect();
+                post::send(url.reveal(), tls(config)?, posts).await?;
+                Ok(())
             }
             Sink::Syslog => {
                 let address = settings.sink_syslog.as_deref().ok_or(Error::Setting)?;
@@ -158,6 +172,14 @@ async fn ship(config: &Config, sink: Sink, page: &[audit::Shipment]) -> Result<(
     timeout(TIMEOUT, shipped)
         .await
         .map_err(|_| Error::Timeout)?
+}
+
+fn checkpoint_post(shipment: &audit::Shipment) -> post::Post {
+    post::Post {
+        checkpoint: shipment.number,
+        content_type: "text/plain; charset=utf-8",
+        body: shipment.note.clone().into(),
+    }
 }
 
 fn tls(config: &Config) -> Result<Arc<ClientConfig>, Error> {

@@ -7,6 +7,7 @@ mod list;
 mod retention;
 mod role;
 mod sinks;
+mod time_stamps;
 mod verify;
 
 use cloakroom::access::{ApplicationKind, Permission, Tenant};
