@@ -69,7 +69,7 @@ fn doctor_reports_errors_warnings_and_ok() {
     );
     assert!(healthy.success, "{}", healthy.stdout);
     assert!(
-        healthy.stdout.contains("8 keys unwrap"),
+        healthy.stdout.contains("9 keys unwrap"),
         "{}",
         healthy.stdout
     );
