@@ -13,6 +13,7 @@ use crate::access::held_by;
 use crate::proxies::destination::TestDestination;
 use crate::support::{
     self, Client, TestApplication, TestDatabase, TestResponse, TestVault, everything,
+    use_long_timeouts,
 };
 
 /// The rows of every table at one time.
@@ -68,6 +69,7 @@ impl Scene {
     pub(super) async fn set() -> Self {
         let destination = TestDestination::start().await;
         let vault = TestVault::start_with(TestDatabase::create().await, |config| {
+            use_long_timeouts(config);
             destination.allow(config);
             config.tenants.immediate_deletion = true;
         })
