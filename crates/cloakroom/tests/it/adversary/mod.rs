@@ -20,6 +20,7 @@ use self::expected::{Expectations, Outcome, Outcomes};
 use self::observe::Observations;
 use self::rows::Table;
 use self::scene::Scene;
+use crate::support::TestVault;
 
 /// Parts of the list of tables, so that tests run them at the same time.
 const PARTS: usize = 4;
