@@ -7,8 +7,8 @@ use cloakroom_core::vault::Vault;
 use cloakroom_core::{idempotency, rate_limits};
 use cloakroom_management::{applications, sessions, tenants};
 use cloakroom_pages::checkout;
-use cloakroom_platform::ids;
 use cloakroom_platform::storage::{self, Connection};
+use cloakroom_platform::{certificates, ids};
 use cloakroom_threeds::{networks, sessions as threeds};
 use cloakroom_tokens::{bins, client_encryption, intents, security_codes, tokens};
 use cloakroom_webhooks::{deliveries, webhooks};
@@ -78,6 +78,7 @@ pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(store_deprecated_calls(node.clone()));
     jobs.spawn(deliveries::run(node.webhooks.clone()));
     jobs.spawn(maintain_webhooks(node.clone()));
+    jobs.spawn(certificates::watch(node.certificates()));
     jobs
 }
 
