@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cloakroom_core::audit::{self, CheckpointError};
 use cloakroom_core::vault::Vault;
-use cloakroom_core::{idempotency, rate_limits};
+use cloakroom_core::{cryptoperiods, idempotency, rate_limits};
 use cloakroom_management::{applications, sessions, tenants};
 use cloakroom_pages::checkout;
 use cloakroom_platform::storage::{self, Connection};
@@ -49,6 +49,8 @@ const HEARTBEAT_PERIOD: Duration = Duration::from_secs(2);
 /// A killed node loses at most this much of its counts.
 const DEPRECATIONS_PERIOD: Duration = Duration::from_secs(2);
 const WEBHOOKS_PERIOD: Duration = Duration::from_secs(10);
+/// Keys are in use for months.
+const KEY_AGES_PERIOD: Duration = Duration::from_secs(10 * 60);
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
 /// Longer than the period, so that the sweeping node renews it; another node takes over after a
 /// crash.
@@ -79,6 +81,7 @@ pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(deliveries::run(node.webhooks.clone()));
     jobs.spawn(maintain_webhooks(node.clone()));
     jobs.spawn(certificates::watch(node.certificates()));
+    jobs.spawn(measure_key_ages(node.clone()));
     jobs
 }
 
@@ -97,6 +100,27 @@ async fn watch(node: Node, readiness: Readiness) {
         check_dependencies(&node, &readiness).await;
         let age = node.keys.oldest_cached_age();
         metrics::gauge!("root_key_oldest_cached_seconds").set(age.as_secs_f64());
+    }
+}
+
+/// Measures how much of their cryptoperiod the oldest active keys have used.
+async fn measure_key_ages(node: Node) {
+    let mut ticks = every(KEY_AGES_PERIOD);
+    loop {
+        ticks.tick().await;
+        // The database check reports an error; the next tick retries.
+        let Ok((counts, now)) = async {
+            let counts = cryptoperiods::count_keys(&node.db).await?;
+            Ok::<_, storage::Error>((counts, node.clock.now().await?))
+        }
+        .await
+        else {
+            continue;
+        };
+        for age in cryptoperiods::ages(&node.config.cryptoperiods, &counts, now) {
+            metrics::gauge!("key_cryptoperiod_ratio", "purpose" => age.purpose.name())
+                .set(age.share());
+        }
     }
 }
 
