@@ -21,6 +21,7 @@ mod formulas;
 mod grants;
 mod harden;
 mod histories;
+mod key_actions;
 mod manage;
 mod members;
 mod migrate;

@@ -359,7 +359,7 @@ pub async fn sweep_once(node: &Node, holder: Uuid) -> Result<Option<u64>, storag
     metrics::counter!("tokens_expired_total").increment(removed);
     idempotency::sweep(&node.db).await?;
     security_codes::sweep(node).await?;
-    client_encryption::sweep(&node.db).await?;
+    client_encryption::sweep(node).await?;
     applications::sweep(node).await?;
     tenants::delete_due(node).await?;
     tenants::sweep(node, TENANT_WRITE_GRACE).await?;
