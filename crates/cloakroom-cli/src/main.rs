@@ -12,6 +12,7 @@ mod access;
 mod audit;
 mod bins;
 mod configuration;
+mod crypto;
 mod deprecations;
 mod dev;
 mod doctor;
@@ -20,6 +21,7 @@ mod formulas;
 mod grants;
 mod harden;
 mod histories;
+mod key_actions;
 mod manage;
 mod members;
 mod migrate;
@@ -104,6 +106,9 @@ enum Command {
     /// Import and query BIN ranges
     #[command(subcommand)]
     Bins(bins::BinsCommand),
+    /// List the cryptography in use: keys, algorithms, certificates and libraries
+    #[command(subcommand)]
+    Crypto(crypto::CryptoCommand),
     /// Accept the present rows of a tenant after they were changed outside the vault
     #[command(subcommand)]
     Access(access::AccessCommand),
@@ -178,6 +183,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Webhook(command) => runtime()?.block_on(webhooks::run(load()?, command))?,
         Command::Bins(command) => runtime()?.block_on(bins::run(load()?, command))?,
+        Command::Crypto(command) => runtime()?.block_on(crypto::run(&load()?, command))?,
         Command::Access(command) => return runtime()?.block_on(access::run(load()?, command)),
         Command::Audit(command) => return runtime()?.block_on(audit::run(load, command)),
         Command::Erasures(command) => runtime()?.block_on(erasures::run(load()?, command))?,

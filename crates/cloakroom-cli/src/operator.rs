@@ -1,4 +1,4 @@
-//! The operator of this command: the operating system user, and the name given with `--as`.
+//! The operator of this command: the operating system user, also behind `sudo`, and the name given with `--as`.
 
 use std::sync::OnceLock;
 
@@ -25,14 +25,26 @@ pub(crate) fn operator() -> anyhow::Result<Operator> {
     Operator::new(name, &user(), host.trim()).map_err(|rule| anyhow::anyhow!("--as {rule}"))
 }
 
-/// The login user, which `sudo` does not change; without a login session, the user of the process.
+/// The login user, which `sudo` does not change; without a login session, the user who ran `sudo`, or that of the
+/// process.
 fn user() -> String {
     let login = std::fs::read_to_string("/proc/self/loginuid");
     let login = login.ok().and_then(|text| text.trim().parse().ok());
     let login = login.filter(|uid| *uid != NO_LOGIN).map(Uid::from_raw);
-    let uid = login.unwrap_or_else(getuid);
+    let uid = login.or_else(sudo_user).unwrap_or_else(getuid);
     match User::from_uid(uid) {
         Ok(Some(user)) => user.name,
         Ok(None) | Err(_) => format!("uid {uid}"),
     }
+}
+
+/// The user who ran `sudo`. Only root is believed: every other user can set the variable.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the variable of sudo is no setting"
+)]
+fn sudo_user() -> Option<Uid> {
+    let uid = std::env::var("SUDO_UID").ok()?;
+    let uid = uid.parse().ok().map(Uid::from_raw);
+    uid.filter(|_| getuid().is_root())
 }

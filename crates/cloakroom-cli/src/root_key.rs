@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
+use cloakroom::Vault;
 use cloakroom::config::{self, Config, Provider};
 use cloakroom::keys::{self, RootKey, RootKeys};
 use cloakroom_custody::{create_pkcs11_key, shares};
 
+use crate::key_actions;
+use crate::operator::operator;
 use crate::terminal::read_secret;
 
 #[derive(Subcommand)]
@@ -52,7 +55,13 @@ pub(crate) async fn run(
             shares,
             out,
             from,
-        } => split(from.as_deref(), (threshold, shares), &out),
+        } => {
+            let numbers = (threshold, shares);
+            if let Some(from) = &from {
+                record_split(load, from, numbers).await?;
+            }
+            split(from.as_deref(), numbers, &out)
+        }
         RootKeyCommand::Submit { socket } => {
             let socket = match socket {
                 Some(socket) => socket,
@@ -62,7 +71,9 @@ pub(crate) async fn run(
                     .context("root_key.shares_socket is not set; use --socket")?,
             };
             let share = read_secret("share")?;
-            print_line!("{}", shares::submit(&socket, &share)?);
+            let operator = operator()?;
+            let reply = shares::submit(&socket, &share, operator.as_str())?;
+            print_line!("{reply}");
             Ok(())
         }
     }
@@ -91,9 +102,42 @@ fn read_shares(config: &config::RootKey) -> anyhow::Result<RootKey> {
     }
 }
 
+/// Records in the audit log that the root key of the configured vault is split; does nothing if no database is
+/// configured, as on a machine for ceremonies.
+async fn record_split(
+    load: impl FnOnce() -> Result<Config, config::Error>,
+    from: &Path,
+    numbers: (u8, u8),
+) -> anyhow::Result<()> {
+    let mut config = load()?;
+    if config.database.url.is_none() {
+        return Ok(());
+    }
+    config.root_key.provider = Provider::File;
+    config.root_key.file = Some(from.to_owned());
+    let root = RootKey::load(&config.root_key).map_err(keys::Error::from)?;
+    let vault = Vault::open_with(config, RootKeys::new(root)).await;
+    let vault = vault.context("cannot record the split in the audit log")?;
+    vault.audit.set_operator(operator()?);
+    key_actions::record_split(&vault, numbers).await?;
+    vault.audit.close().await;
+    Ok(())
+}
+
+/// Prints what the record of a ceremony needs.
+fn print_record() -> anyhow::Result<()> {
+    let operator = operator()?;
+    print_line!(
+        "for the key record: created by {} (form in docs/operate/keys.md)",
+        operator.as_str()
+    );
+    Ok(())
+}
+
 fn create_file(file: &Path) -> anyhow::Result<()> {
     keys::create_file(file)?;
     print_line!("wrote a new root key to {}", file.display());
+    print_record()?;
     print_line!(
         "store a copy in a safe place: without it, the data of the vault cannot be decrypted"
     );
@@ -109,6 +153,7 @@ async fn create_at_provider(config: &Config) -> anyhow::Result<()> {
         Provider::Pkcs11 => {
             let name = create_pkcs11_key(&config.root_key)?;
             print_line!("created the key {name}, which cannot leave the token");
+            print_record()?;
             print_line!("back up the token: without it, the data of the vault cannot be decrypted");
             print_line!("next: `cloakroom migrate`");
         }
@@ -137,6 +182,7 @@ fn split(from: Option<&Path>, numbers: (u8, u8), out: &Path) -> anyhow::Result<(
         print_line!("wrote {}", file.display());
     }
     print_line!("key check value: {}", split.check_value);
+    print_record()?;
     print_line!(
         "give each file to one custodian and delete it here; any {} of them start a node",
         numbers.0

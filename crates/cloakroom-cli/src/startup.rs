@@ -11,10 +11,12 @@ use cloakroom::node::{self, Node};
 use cloakroom::server::Server;
 use cloakroom::telemetry::Telemetry;
 use cloakroom::{storage, vault};
-use cloakroom_custody::shares::{Ceremony, Progress};
+use cloakroom_custody::shares::{Ceremony, Progress, Submission};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
+
+use crate::key_actions;
 
 /// The check in `/readyz` while the node waits.
 const CHECK: &str = "root_key";
@@ -32,7 +34,7 @@ pub(crate) async fn open(config: &Config, telemetry: &Telemetry) -> anyhow::Resu
     loop {
         // A provider is loaded anew for each attempt: the circuit breaker is for nodes that serve.
         let roots = match &unsealed {
-            Some(roots) => roots.clone(),
+            Some(unsealed) => unsealed.roots.clone(),
             None => {
                 let root = RootKey::load(&config.root_key).map_err(keys::Error::from);
                 RootKeys::new(root.context("cannot open the vault")?)
@@ -40,6 +42,10 @@ pub(crate) async fn open(config: &Config, telemetry: &Telemetry) -> anyhow::Resu
         };
         let error = match Node::open_with(config.clone(), roots).await {
             Ok(node) => {
+                if let Some(unsealed) = &unsealed {
+                    let recorded = key_actions::record_shares(&node, &unsealed.submissions).await;
+                    recorded.context("cannot record the ceremony in the audit log")?;
+                }
                 waiting.finish().await;
                 return Ok(node);
             }
@@ -72,8 +78,14 @@ fn reason_to_wait(error: &node::Error, is_unsealed: bool) -> Option<String> {
     }
 }
 
+/// The root key of a node that custodians have unsealed.
+struct Unsealed {
+    roots: RootKeys,
+    submissions: Vec<Submission>,
+}
+
 /// Combines the root key from the shares that custodians submit.
-async fn unseal(config: &Config, waiting: &mut Waiting<'_>) -> anyhow::Result<RootKeys> {
+async fn unseal(config: &Config, waiting: &mut Waiting<'_>) -> anyhow::Result<Unsealed> {
     let path = config.root_key.shares_socket.as_deref();
     let path = path.context("root_key.shares_socket is not set")?;
     let ceremony = Ceremony::listen(path)?;
@@ -98,9 +110,13 @@ async fn unseal(config: &Config, waiting: &mut Waiting<'_>) -> anyhow::Result<Ro
             *last = reason;
         }
     };
-    let key = ceremony.run(report).await?;
+    let restored = ceremony.run(report).await?;
     tracing::info!("the shares restored the root key");
-    Ok(RootKeys::new(RootKey::in_process(key, &config.root_key)?))
+    let root = RootKey::in_process(restored.root, &config.root_key)?;
+    Ok(Unsealed {
+        roots: RootKeys::new(root),
+        submissions: restored.submissions,
+    })
 }
 
 /// The admin listener of a node that does not serve yet, and the last reported reason.

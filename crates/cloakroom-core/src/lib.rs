@@ -1,6 +1,6 @@
 //! What every area of the service shares.
 //!
-//! Reading order, from the bottom: [`keys`] encrypts and signs, [`access`] holds principals and grants, [`idempotency`]
+//! Reading order, from the bottom: [`keys`] encrypts and signs, [`cryptoperiods`] knows the ages of keys, [`access`] holds principals and grants, [`idempotency`]
 //! stored responses, [`deprecations`] the table of deprecated features. [`caller`] is one request of a principal.
 //! [`events`] are what webhooks deliver; [`audit`] records changes and reads, and inserts their events. [`vault`] is the context of every operation. Above it are [`access_change`],
 //! which changes rows that grant access, [`authentication`], [`rate_limits`] and [`velocity`]; [`gates`] is the middleware in front of the handlers.
@@ -23,6 +23,7 @@ pub mod idempotency;
 
 pub mod events;
 
+pub mod cryptoperiods;
 pub mod keys;
 
 pub use caller::Caller;
@@ -33,6 +34,7 @@ pub use vault::Vault;
 pub fn statements() -> impl Iterator<Item = Statement> {
     [
         keys::STATEMENTS,
+        cryptoperiods::STATEMENTS,
         audit::STATEMENTS,
         events::STATEMENTS,
         access::STATEMENTS,

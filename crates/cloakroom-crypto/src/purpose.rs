@@ -23,7 +23,8 @@ pub enum KeyPurpose {
 }
 
 impl KeyPurpose {
-    const ALL: [Self; 13] = [
+    /// In the order of their numbers.
+    pub const ALL: [Self; 13] = [
         Self::RootKek,
         Self::TenantKek,
         Self::Data,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use cloakroom_platform::certificates::Certificate;
 use cloakroom_platform::config::{Config, Secret};
 use cloakroom_platform::ids::TenantId;
 use http::{Method, Request, Response};
@@ -93,6 +94,11 @@ impl Egress {
     pub fn open(config: &Config) -> Result<Self, Error> {
         let names = Names::System(config.egress.static_addresses.clone());
         Self::with_names(config, names)
+    }
+
+    /// The client certificates, which change with their files.
+    pub fn certificates(&self) -> Vec<Arc<Certificate>> {
+        self.0.connector.tls.certificates()
     }
 
     pub(crate) fn with_names(config: &Config, names: Names) -> Result<Self, Error> {

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cloakroom_platform::certificates::{Certificate, read_chain};
 use cloakroom_platform::config;
 use cloakroom_platform::ids::TenantId;
+use rustls::client::Resumption;
 use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -29,6 +29,8 @@ struct Profile {
     /// The tenants whose requests may present the client certificate. If `None`, all.
     tenants: Option<Vec<Uuid>>,
     tls: Arc<ClientConfig>,
+    /// The client certificate, if there is one.
+    certificate: Option<Arc<Certificate>>,
 }
 
 /// The file of the setting `destinations_file`.
@@ -72,6 +74,14 @@ impl TlsProfiles {
         })
     }
 
+    /// The client certificates, which change with their files.
+    pub(crate) fn certificates(&self) -> Vec<Arc<Certificate>> {
+        let profiles = self.profiles.iter();
+        profiles
+            .filter_map(|profile| profile.certificate.clone())
+            .collect()
+    }
+
     /// The configuration for a tenant and a host: it depends on nothing else, so connections of one tenant to one host
     /// can share a pool.
     pub(crate) fn find(&self, host: &str, tenant: TenantId) -> &Arc<ClientConfig> {
@@ -101,34 +111,40 @@ impl ProfileEntry {
             }
             None => Arc::clone(public),
         };
-        let identity = match (&self.certificate_file, &self.key_file) {
-            (Some(certificate), Some(key)) => Some((read_chain(certificate)?, read_key(key)?)),
+        let certificate = match (&self.certificate_file, &self.key_file) {
+            (Some(certificate), Some(key)) => {
+                let name = format!("egress {}", self.hosts.join(","));
+                let loaded = Certificate::load(name, certificate, key);
+                Some(loaded.map_err(|error| error.to_string())?)
+            }
             (None, None) => None,
             _ => return Err("certificate_file and key_file must be set together".to_owned()),
         };
         Ok(Profile {
             hosts,
             tenants: self.tenants,
-            tls: client_config(roots, identity)?,
+            tls: client_config(roots, certificate.clone())?,
+            certificate,
         })
     }
 }
 
-type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
-
 /// TLS 1.2 and 1.3, with HTTP/1.1.
 fn client_config(
     roots: Arc<RootCertStore>,
-    identity: Option<Identity>,
+    certificate: Option<Arc<Certificate>>,
 ) -> Result<Arc<ClientConfig>, String> {
     let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|_| "TLS is not available".to_owned())?
         .with_root_certificates(roots);
-    let mut config = match identity {
-        Some((chain, key)) => builder
-            .with_client_auth_cert(chain, key)
-            .map_err(|_| "certificate_file and key_file do not match".to_owned())?,
+    let mut config = match certificate {
+        Some(certificate) => {
+            let mut config = builder.with_client_cert_resolver(certificate);
+            // A resumed session would keep the certificate that it started with.
+            config.resumption = Resumption::disabled();
+            config
+        }
         None => builder.with_no_client_auth(),
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -144,25 +160,10 @@ fn read_entries(path: &Path) -> Result<Vec<ProfileEntry>, String> {
 }
 
 fn add_certificates(roots: &mut RootCertStore, path: &Path) -> Result<(), String> {
-    for certificate in read_chain(path)? {
+    for certificate in read_chain(path).map_err(|error| error.to_string())? {
         roots
             .add(certificate)
             .map_err(|_| format!("{} contains no CA certificate", path.display()))?;
     }
     Ok(())
-}
-
-fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let unreadable = || format!("cannot read certificates from {}", path.display());
-    let chain = CertificateDer::pem_file_iter(path).map_err(|_| unreadable())?;
-    let chain: Result<Vec<_>, _> = chain.collect();
-    chain
-        .ok()
-        .filter(|chain| !chain.is_empty())
-        .ok_or_else(unreadable)
-}
-
-fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_file(path)
-        .map_err(|_| format!("cannot read a private key from {}", path.display()))
 }

@@ -8,6 +8,7 @@ pub mod api;
 pub mod batching;
 pub mod callback_hosts;
 pub mod card_numbers;
+pub mod certificates;
 pub mod clock;
 pub mod config;
 pub mod egress_hosts;

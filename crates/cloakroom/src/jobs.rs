@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use cloakroom_core::audit::{self, CheckpointError};
 use cloakroom_core::vault::Vault;
-use cloakroom_core::{idempotency, rate_limits};
+use cloakroom_core::{cryptoperiods, idempotency, rate_limits};
 use cloakroom_management::{applications, sessions, tenants};
 use cloakroom_pages::checkout;
-use cloakroom_platform::ids;
 use cloakroom_platform::storage::{self, Connection};
+use cloakroom_platform::{certificates, ids};
 use cloakroom_threeds::{networks, sessions as threeds};
 use cloakroom_tokens::{bins, client_encryption, intents, security_codes, tokens};
 use cloakroom_webhooks::{deliveries, webhooks};
@@ -49,6 +49,8 @@ const HEARTBEAT_PERIOD: Duration = Duration::from_secs(2);
 /// A killed node loses at most this much of its counts.
 const DEPRECATIONS_PERIOD: Duration = Duration::from_secs(2);
 const WEBHOOKS_PERIOD: Duration = Duration::from_secs(10);
+/// Keys are in use for months.
+const KEY_AGES_PERIOD: Duration = Duration::from_secs(10 * 60);
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
 /// Longer than the period, so that the sweeping node renews it; another node takes over after a
 /// crash.
@@ -78,6 +80,8 @@ pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(store_deprecated_calls(node.clone()));
     jobs.spawn(deliveries::run(node.webhooks.clone()));
     jobs.spawn(maintain_webhooks(node.clone()));
+    jobs.spawn(certificates::watch(node.certificates()));
+    jobs.spawn(measure_key_ages(node.clone()));
     jobs
 }
 
@@ -96,6 +100,27 @@ async fn watch(node: Node, readiness: Readiness) {
         check_dependencies(&node, &readiness).await;
         let age = node.keys.oldest_cached_age();
         metrics::gauge!("root_key_oldest_cached_seconds").set(age.as_secs_f64());
+    }
+}
+
+/// Measures how much of their cryptoperiod the oldest active keys have used.
+async fn measure_key_ages(node: Node) {
+    let mut ticks = every(KEY_AGES_PERIOD);
+    loop {
+        ticks.tick().await;
+        // The database check reports an error; the next tick retries.
+        let Ok((counts, now)) = async {
+            let counts = cryptoperiods::count_keys(&node.db).await?;
+            Ok::<_, storage::Error>((counts, node.clock.now().await?))
+        }
+        .await
+        else {
+            continue;
+        };
+        for age in cryptoperiods::ages(&node.config.cryptoperiods, &counts, now) {
+            metrics::gauge!("key_cryptoperiod_ratio", "purpose" => age.purpose.name())
+                .set(age.share());
+        }
     }
 }
 
@@ -341,7 +366,7 @@ pub async fn sweep_once(node: &Node, holder: Uuid) -> Result<Option<u64>, storag
     metrics::counter!("tokens_expired_total").increment(removed);
     idempotency::sweep(&node.db).await?;
     security_codes::sweep(node).await?;
-    client_encryption::sweep(&node.db).await?;
+    client_encryption::sweep(node).await?;
     applications::sweep(node).await?;
     tenants::delete_due(node).await?;
     tenants::sweep(node, TENANT_WRITE_GRACE).await?;

@@ -5,6 +5,7 @@
 //! those they depend on.
 
 pub mod admin;
+pub mod crypto_inventory;
 pub mod doctor;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
@@ -22,8 +23,8 @@ pub mod erasures;
 pub mod formulas;
 
 pub use cloakroom_core::{
-    Caller, Vault, access, access_change, audit, authentication, caller, deprecations, events,
-    gates, idempotency, keys, rate_limits, vault, velocity,
+    Caller, Vault, access, access_change, audit, authentication, caller, cryptoperiods,
+    deprecations, events, gates, idempotency, keys, rate_limits, vault, velocity,
 };
 pub use cloakroom_management::{applications, logs, members, sessions, tenants};
 /// Hosted pages and the hosted card form.

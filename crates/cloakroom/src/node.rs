@@ -8,6 +8,7 @@ use cloakroom_core::keys::RootKeys;
 use cloakroom_core::rate_limits::{self, RateLimits};
 use cloakroom_core::vault::{self, Vault};
 use cloakroom_egress::{self as egress, Egress};
+use cloakroom_platform::certificates::Certificate;
 use cloakroom_platform::config::Config;
 use cloakroom_proxy::ProxyServer;
 use cloakroom_threeds::networks;
@@ -26,6 +27,7 @@ pub struct Components {
     pub rate_limits: Arc<RateLimits>,
     /// Calls that used deprecated features.
     pub deprecation_counts: Counts,
+    egress: Egress,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +67,15 @@ impl Node {
             threeds: ThreedsServer::new(&tokens)?,
             proxy: ProxyServer::new(&tokens, &egress, &rate_limits),
             rate_limits,
+            egress,
         })))
+    }
+
+    /// The client certificates of this node.
+    pub fn certificates(&self) -> Vec<Arc<Certificate>> {
+        let mut certificates = self.card_networks.certificates();
+        certificates.extend(self.egress.certificates());
+        certificates
     }
 }
 

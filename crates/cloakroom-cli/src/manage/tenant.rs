@@ -11,8 +11,7 @@ use uuid::Uuid;
 
 use super::{open, open_for};
 use crate::operator::operator;
-use crate::root_key;
-use crate::tenant_settings;
+use crate::{key_actions, root_key, tenant_settings};
 
 #[derive(Subcommand)]
 pub(crate) enum TenantCommand {
@@ -82,6 +81,7 @@ pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Re
             let vault = Vault::initialize_with(config, roots).await;
             let vault = vault.context("cannot open the vault")?;
             vault.audit.set_operator(operator()?);
+            key_actions::record_vault_keys(&vault).await?;
             let new = NewTenant {
                 name,
                 kind: kind.kind(),

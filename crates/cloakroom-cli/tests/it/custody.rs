@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Deployment, Outcome, cloakroom, outcome};
+use crate::support::{Deployment, Outcome, cloakroom, outcome, query};
 
 /// Starts a node that is not ready yet, with its log in a file.
 struct WaitingNode {
@@ -107,7 +107,9 @@ fn a_sealed_node_serves_once_enough_custodians_submitted_their_shares() {
     let socket = deployment.path("shares.sock").display().to_string();
     let settings = [("PROVIDER", "shares"), ("SHARES_SOCKET", socket.as_str())];
     let submit = |number| {
-        let command = cloakroom(&["root-key", "submit", "--socket", &socket]);
+        let name = format!("Custodian {number}");
+        let arguments = ["root-key", "submit", "--socket", &socket, "--as", &name];
+        let command = cloakroom(&arguments);
         run_with(command, &[&share(number)])
     };
 
@@ -136,6 +138,30 @@ fn a_sealed_node_serves_once_enough_custodians_submitted_their_shares() {
     set(&mut list, &settings);
     let list = run_with(list, &[&share(2), &share(1)]);
     assert!(list.success, "{}", list.stderr);
+    // Who created, split and entered the key is in the audit log.
+    let entries = query(
+        &deployment.postgres,
+        "select entity_id || ' by ' || origin from log where entity_kind = 19 order by created_at, chain, seq",
+    );
+    let root = split.split("key check value: ").nth(1).unwrap();
+    let root = root.lines().next().unwrap();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let expected = [
+        format!("root {root}"),
+        "control-1".to_owned(),
+        "audit_authority-1".to_owned(),
+        "security_code_wrap-1".to_owned(),
+        format!("root {root}: 2 of 3 shares"),
+        format!("root {root}: share 3"),
+        format!("root {root}: share 1"),
+    ];
+    assert_eq!(entries.len(), expected.len(), "{entries:?}");
+    for (entry, expected) in entries.iter().zip(&expected) {
+        let (id, operator) = entry.split_once(" by ").unwrap();
+        assert_eq!(id, expected);
+        assert!(operator.ends_with(&format!("@{}", host.trim())), "{entry}");
+    }
+    assert!(entries[5].contains("Custodian 3, "), "{entries:?}");
     let log = node.log();
     for number in 1..=3 {
         let line = std::fs::read_to_string(share(number)).unwrap();

@@ -13,6 +13,7 @@ mod bins;
 mod bootstrap;
 mod canaries;
 mod collector;
+mod cryptography;
 mod custody;
 mod deprecations;
 mod dev;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::operator::Operator;
 use crate::caller::Caller;
 use crate::events::{self, Event};
 use crate::keys::ControlKey;
@@ -46,6 +47,7 @@ entity_kinds! {
     ClientKey 11 "key" "Client Encryption Key" "Client encryption key";
     Destination 17 "destination" "Destination" "Destination";
     Document 15 "document" "Document" "Document";
+    EncryptionKey 19 "encryption_key" "Encryption Key" "Encryption key";
     Invitation 9 "invitation" "Invitation" "Invitation";
     Member 8 "member" "Member" "Member";
     Proxy 12 "proxy" "Proxy" "Proxy";
@@ -57,6 +59,9 @@ entity_kinds! {
     TokenIntent 4 "token_intent" "Token Intent" "Token intent";
     Webhook 14 "webhook" "Webhook" "Webhook";
 }
+
+/// Number of the vault itself in the audit log. Tenants are counted from one.
+pub const VAULT: i32 = 0;
 
 impl EntityKind {
     pub(super) fn from_number(number: i16) -> Option<Self> {
@@ -199,6 +204,8 @@ pub struct Entry {
     pub(super) operation: Operation,
     pub(super) outcome: Outcome,
     pub(super) origin: Option<IpAddr>,
+    /// The person who acted, if it is not the operator of this process.
+    pub(super) operator: Option<Box<Operator>>,
     pub(super) trace_id: Arc<str>,
     /// Time of the operation, if it is known before the commit.
     pub(super) at: Option<Timestamp>,
@@ -224,6 +231,7 @@ impl Entry {
             operation,
             outcome: Outcome::Done,
             origin: caller.origin,
+            operator: None,
             trace_id: caller.trace_id.clone(),
             at: None,
             event: None,
@@ -247,6 +255,7 @@ impl Entry {
             operation,
             outcome: Outcome::Done,
             origin: None,
+            operator: None,
             trace_id: "".into(),
             at: None,
             event: None,
@@ -256,6 +265,12 @@ impl Entry {
     /// Sets how sensitive data was returned.
     pub fn with_outcome(mut self, outcome: Outcome) -> Self {
         self.outcome = outcome;
+        self
+    }
+
+    /// Names the person who acted, instead of the operator of this process.
+    pub fn with_operator(mut self, operator: Operator) -> Self {
+        self.operator = Some(Box::new(operator));
         self
     }
 

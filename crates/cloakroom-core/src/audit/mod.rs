@@ -44,7 +44,7 @@ pub use self::checkpoints::shipment::{Shipment, unshipped};
 use self::checkpoints::{access_summary, checkpoint, close_day, note, state};
 pub use self::count::count_active_tokens;
 pub use self::deleted::{ListDeletedError, list_deleted};
-pub use self::entry::{ActorKind, EntityKind, Entry, Operation, Outcome, encode_reads};
+pub use self::entry::{ActorKind, EntityKind, Entry, Operation, Outcome, VAULT, encode_reads};
 pub use self::list::{Filter, ListError, LogEntry, LogPage, PageRequest, PageStart, list};
 pub use self::operator::Operator;
 use self::recorder::{Message, QUEUE_MAX, ReadBatcher, ReadRecorder};

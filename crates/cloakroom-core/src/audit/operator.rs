@@ -3,6 +3,8 @@
 use cloakroom_platform::card_numbers::contains_card_number;
 
 const NAME_CHARS_MAX: usize = 100;
+/// Name, user and host.
+const TEXT_CHARS_MAX: usize = 300;
 
 /// Who runs a command, and where: `ada@vault1`, or `Grace Hopper, ada@vault1` if the operator set a
 /// name.
@@ -20,6 +22,14 @@ impl Operator {
             None => format!("{user}@{host}"),
         };
         Ok(Self(text))
+    }
+
+    /// An operator that another process of this host has named.
+    pub fn parse(text: &str) -> Option<Self> {
+        let length = text.chars().count();
+        let is_plain = !text.chars().any(char::is_control) && !contains_card_number(text);
+        let is_operator = (1..=TEXT_CHARS_MAX).contains(&length) && is_plain;
+        is_operator.then(|| Self(text.to_owned()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -47,6 +57,9 @@ mod tests {
         assert_eq!(named.as_deref(), Some("Grace Hopper, ada@vault1"));
         for invalid in ["", "a\nb", "4242424242424242", &"x".repeat(101)] {
             assert_eq!(shown(Some(invalid)), None, "{invalid:?}");
+            let parsed = Operator::parse(invalid);
+            assert_eq!(parsed.is_some(), invalid.starts_with('x'), "{invalid:?}");
         }
+        assert_eq!(Operator::parse(&"x".repeat(301)), None);
     }
 }

@@ -13,7 +13,7 @@ use cloakroom_crypto::{Key, RootKek, split_into_shares};
 
 pub use self::collector::{Collector, Progress, Rejection};
 pub use self::share_line::ShareLine;
-pub use self::socket::{Ceremony, submit};
+pub use self::socket::{Ceremony, Restored, Submission, submit};
 use crate::{Failure, file};
 
 /// The files of a new set of shares.

@@ -11,11 +11,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 
-use super::{Collector, Progress};
+use super::{Collector, Progress, ShareLine};
 use crate::Failure;
 
-/// Longer than any share. The buffer never grows, so no copy of a share is left behind.
-const LINE_BYTES_MAX: usize = 512;
+/// Longer than any share with its operator. The buffer never grows, so no copy of a share is left behind.
+const LINE_BYTES_MAX: usize = 2048;
+/// Between a share and the person who submits it.
+const SEPARATOR: char = '\t';
 /// `submit` connects after the custodian has typed, so a share arrives at once.
 const LINE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Only the user of the node.
@@ -25,6 +27,21 @@ const SOCKET_MODE: u32 = 0o600;
 pub struct Ceremony {
     listener: UnixListener,
     path: PathBuf,
+}
+
+/// A share that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// Number of the share.
+    pub number: u8,
+    /// Who submitted it, as `cloakroom root-key submit` states it; empty if it does not.
+    pub operator: String,
+}
+
+/// The root key, and the shares that restored it.
+pub struct Restored {
+    pub root: Key<RootKek>,
+    pub submissions: Vec<Submission>,
 }
 
 impl Ceremony {
@@ -52,8 +69,9 @@ impl Ceremony {
     }
 
     /// Receives shares until they restore the root key. Reports every change.
-    pub async fn run(self, report: impl Fn(Progress)) -> Result<Key<RootKek>, Failure> {
+    pub async fn run(self, report: impl Fn(Progress)) -> Result<Restored, Failure> {
         let mut collector = Collector::default();
+        let mut submissions = Vec::new();
         report(collector.progress());
         loop {
             let Ok((mut stream, _)) = self.listener.accept().await else {
@@ -64,16 +82,29 @@ impl Ceremony {
             let Some(line) = receive(&mut stream).await else {
                 continue;
             };
-            let (reply, key) = match collector.add(line.expose()) {
-                Ok(Some(key)) => ("accepted: the root key is complete".to_owned(), Some(key)),
+            let (share, operator) = line
+                .expose()
+                .split_once(SEPARATOR)
+                .unwrap_or((line.expose(), ""));
+            let (reply, root) = match collector.add(share) {
+                Ok(Some(root)) => ("accepted: the root key is complete".to_owned(), Some(root)),
                 Ok(None) => (format!("accepted: {}", collector.progress()), None),
                 Err(rejection) => (format!("rejected: {rejection}"), None),
             };
+            if let (true, Ok(accepted)) = (reply.starts_with("accepted"), ShareLine::parse(share)) {
+                submissions.push(Submission {
+                    number: accepted.share.number(),
+                    operator: operator.trim().to_owned(),
+                });
+            } else if collector.progress().received == 0 {
+                // Wrong shares: all were discarded.
+                submissions.clear();
+            }
             drop(line);
             // A custodian who has left learns the outcome from the log.
             let _ = stream.write_all(format!("{reply}\n").as_bytes()).await;
-            match key {
-                Some(key) => return Ok(key),
+            match root {
+                Some(root) => return Ok(Restored { root, submissions }),
                 None => report(collector.progress()),
             }
         }
@@ -107,8 +138,8 @@ async fn receive(stream: &mut UnixStream) -> Option<Sensitive<String>> {
     Some(Sensitive::new(line.trim().to_owned()))
 }
 
-/// Sends one share to a sealed node and returns its reply.
-pub fn submit(path: &Path, line: &Sensitive<String>) -> Result<String, Failure> {
+/// Sends one share to a sealed node, with the person who submits it, and returns the reply.
+pub fn submit(path: &Path, line: &Sensitive<String>, operator: &str) -> Result<String, Failure> {
     let failed = |_| {
         Failure::Configuration(format!(
             "{}: no sealed node listens there; it may be running already",
@@ -116,7 +147,8 @@ pub fn submit(path: &Path, line: &Sensitive<String>) -> Result<String, Failure> 
         ))
     };
     let mut stream = std::os::unix::net::UnixStream::connect(path).map_err(failed)?;
-    let text = Sensitive::new(format!("{}\n", line.expose().trim()));
+    let share = line.expose().trim();
+    let text = Sensitive::new(format!("{share}{SEPARATOR}{operator}\n"));
     stream.write_all(text.expose().as_bytes()).map_err(failed)?;
     let mut reply = String::new();
     StdBufReader::new(stream)

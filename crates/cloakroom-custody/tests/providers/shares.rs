@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use cloakroom_crypto::Sensitive;
-use cloakroom_custody::shares::{Ceremony, split, submit};
+use cloakroom_custody::shares::{Ceremony, Submission, split, submit};
 use cloakroom_custody::{RootKey, RootKeys, create_file};
 use cloakroom_platform::config;
 
@@ -18,7 +18,7 @@ fn line(path: &Path) -> Sensitive<String> {
 /// Submits in another thread, because `submit` blocks.
 async fn submit_file(socket: &Path, file: &Path) -> Result<String, String> {
     let (socket, line) = (socket.to_owned(), line(file));
-    let submitted = tokio::task::spawn_blocking(move || submit(&socket, &line));
+    let submitted = tokio::task::spawn_blocking(move || submit(&socket, &line, "ada@vault1"));
     submitted.await.unwrap().map_err(|error| error.to_string())
 }
 
@@ -64,7 +64,7 @@ async fn custodians_restore_a_root_key_that_is_in_no_file() {
     let no_share = submit_file(&socket, &file).await;
     let second = submit_file(&socket, &parts.files[0]).await;
     let root = tokio::time::timeout(Duration::from_secs(60), node.join_next()).await;
-    let root = root.unwrap().unwrap().unwrap().unwrap();
+    let restored = root.unwrap().unwrap().unwrap().unwrap();
 
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(first.unwrap(), "1 of 2 shares received");
@@ -77,7 +77,13 @@ async fn custodians_restore_a_root_key_that_is_in_no_file() {
         reports[..2],
         ["no share received", "1 of 2 shares received"]
     );
-    let roots = RootKeys::new(RootKey::in_process(root, &in_file).unwrap());
+    let submitted = |number| Submission {
+        number,
+        operator: "ada@vault1".to_owned(),
+    };
+    assert_eq!(restored.submissions, [submitted(3), submitted(1)]);
+    let root = RootKey::in_process(restored.root, &in_file).unwrap();
+    let roots = RootKeys::new(root);
     let unwrapped = unwrap(&roots, &wrapped).await.unwrap();
     assert_eq!(unwrapped.check_value(), key.check_value());
     let gone: PathBuf = socket.clone();

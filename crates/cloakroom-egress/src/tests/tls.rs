@@ -1,7 +1,12 @@
 //! TLS: which servers are trusted, and client certificates.
 
+use std::time::Duration;
+
+use cloakroom_platform::certificates;
 use cloakroom_platform::config::Config;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::harness::{Authority, Client, Leaf, Server, ServerTls, TENANT, respond, tenant};
@@ -147,6 +152,41 @@ async fn a_client_certificate_of_another_authority_is_rejected() {
     );
     let client = Client::with(&authority, &server, with_destination(&authority, &entry));
     assert_eq!(client.get_text().await, Err(SendError::Tls));
+}
+
+#[tokio::test]
+async fn a_changed_client_certificate_is_presented_by_new_connections() {
+    let authority = Authority::new();
+    let server = start(ServerTls::mutual(
+        &authority.issue("psp.example"),
+        &authority,
+    ))
+    .await;
+    let write = |identity: &Leaf| {
+        let certificate = authority.write("client.pem", &identity.certificate);
+        (certificate, authority.write("client.key", &identity.key))
+    };
+    let (certificate, key) = write(&Authority::new().issue("vault.example"));
+    let entry = format!(
+        "hosts = [\"psp.example\"]\nca_file = {:?}\ncertificate_file = {certificate:?}\nkey_file = {key:?}",
+        authority.file(),
+    );
+    let client = Client::with(&authority, &server, with_destination(&authority, &entry));
+    let certificates = client.egress.certificates();
+    let mut watcher = JoinSet::new();
+    watcher.spawn(certificates::watch(certificates));
+    assert_eq!(client.get_text().await, Err(SendError::Tls));
+
+    write(&authority.issue("vault.example"));
+
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while client.get_text().await.is_err() {
+        assert!(
+            Instant::now() < deadline,
+            "the certificate is not presented"
+        );
+        sleep(Duration::from_millis(200)).await;
+    }
 }
 
 #[tokio::test]

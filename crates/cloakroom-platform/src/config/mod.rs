@@ -4,6 +4,7 @@ mod access;
 mod admin;
 mod audit;
 mod client_encryption;
+mod cryptoperiods;
 mod database;
 mod deprecated;
 mod egress;
@@ -39,6 +40,7 @@ pub use self::access::Access;
 pub use self::admin::Admin;
 pub use self::audit::Audit;
 pub use self::client_encryption::ClientEncryption;
+pub use self::cryptoperiods::Cryptoperiods;
 pub use self::database::Database;
 pub use self::deprecated::{Deprecated, Deprecation};
 pub use self::egress::{Egress, Ports, StaticAddresses};
@@ -73,6 +75,7 @@ pub struct Config {
     pub database: Database,
     pub redis: Redis,
     pub root_key: RootKey,
+    pub cryptoperiods: Cryptoperiods,
     pub access: Access,
     pub limits: Limits,
     pub quotas: Quotas,
@@ -178,6 +181,7 @@ impl Config {
             database: Database::read(source),
             redis: Redis::read(source),
             root_key: RootKey::read(source),
+            cryptoperiods: Cryptoperiods::read(source),
             access: Access::read(source),
             limits: Limits::read(source),
             quotas: Quotas::read(source),

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use super::section::{Description, Row, environment_name};
 use super::{
-    Access, Admin, Audit, ClientEncryption, Database, Deprecated, Egress, Http, Idempotency,
-    Limits, Log, Proxy, Quotas, Redis, RootKey, SecurityCodes, Sessions, Telemetry, Tenants,
-    Threeds, Tokens, Vault, Webhooks,
+    Access, Admin, Audit, ClientEncryption, Cryptoperiods, Database, Deprecated, Egress, Http,
+    Idempotency, Limits, Log, Proxy, Quotas, Redis, RootKey, SecurityCodes, Sessions, Telemetry,
+    Tenants, Threeds, Tokens, Vault, Webhooks,
 };
 
-pub(super) fn sections() -> [Description; 23] {
+pub(super) fn sections() -> [Description; 24] {
     [
         Vault::describe(),
         Http::describe(),
@@ -17,6 +17,7 @@ pub(super) fn sections() -> [Description; 23] {
         Database::describe(),
         Redis::describe(),
         RootKey::describe(),
+        Cryptoperiods::describe(),
         Access::describe(),
         Limits::describe(),
         Quotas::describe(),

@@ -20,6 +20,8 @@ const LOG: &[&str] = &[
     "response.bytes",
     "error.kind",
     "listen",
+    // The place where a TLS certificate is used.
+    "certificate",
     "signal",
     "job",
     "migration",

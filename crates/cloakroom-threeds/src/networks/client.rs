@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
+use cloakroom_platform::certificates::{Certificate, read_chain};
 use http::header::{CONTENT_TYPE, HeaderName};
 use http::{HeaderValue, Method, Request, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -12,12 +13,11 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use rustls::client::Resumption;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::sync::Semaphore;
 
 use super::NetworkFailure;
@@ -50,10 +50,9 @@ enum SendError {
     Network(NetworkFailure),
 }
 
-/// Files with the client certificate and the trusted CAs.
+/// The client certificate, if there is one, and the file of the trusted CAs.
 pub(super) struct Credentials<'a> {
-    pub certificate: Option<&'a Path>,
-    pub key: Option<&'a Path>,
+    pub certificate: Option<Arc<Certificate>>,
     pub ca: &'a Path,
 }
 
@@ -184,17 +183,20 @@ fn client_config(credentials: &Credentials<'_>) -> Result<ClientConfig, String> 
         .with_safe_default_protocol_versions()
         .map_err(|_| "TLS is not available".to_owned())?
         .with_root_certificates(roots(credentials.ca)?);
-    match (credentials.certificate, credentials.key) {
-        (Some(certificate), Some(key)) => builder
-            .with_client_auth_cert(chain(certificate)?, private_key(key)?)
-            .map_err(|_| "the certificate and the private key do not match".to_owned()),
-        _ => Ok(builder.with_no_client_auth()),
-    }
+    Ok(match &credentials.certificate {
+        Some(certificate) => {
+            let mut config = builder.with_client_cert_resolver(certificate.clone());
+            // A resumed session would keep the certificate that it started with.
+            config.resumption = Resumption::disabled();
+            config
+        }
+        None => builder.with_no_client_auth(),
+    })
 }
 
 pub(super) fn roots(path: &Path) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
-    for certificate in chain(path)? {
+    for certificate in read_chain(path).map_err(|error| error.to_string())? {
         roots
             .add(certificate)
             .map_err(|_| format!("{} contains no CA certificate", path.display()))?;
@@ -208,18 +210,4 @@ pub(super) fn verifier(roots: RootCertStore) -> Result<Arc<dyn ClientCertVerifie
     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
         .build()
         .map_err(|_| "the CA certificates cannot verify clients".to_owned())
-}
-
-fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let unreadable = || format!("cannot read certificates from {}", path.display());
-    let read = CertificateDer::pem_file_iter(path).map_err(|_| unreadable())?;
-    let all: Result<Vec<_>, _> = read.collect();
-    all.ok()
-        .filter(|all| !all.is_empty())
-        .ok_or_else(unreadable)
-}
-
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_file(path)
-        .map_err(|_| format!("cannot read a private key from {}", path.display()))
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use cloakroom_emv3ds::{RANGES_BYTES_MAX, RangeTable};
+use cloakroom_platform::certificates::Certificate;
 use rustls::server::ParsedCertificate;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, client};
@@ -25,6 +26,8 @@ pub struct DirectoryServer {
     pub(super) identity: Identity,
     pub(super) operator_id: Option<String>,
     pub(super) client: HttpsClient,
+    /// The client certificate, which changes with its files.
+    pub(super) certificate: Arc<Certificate>,
     pub(super) answer_timeout: Duration,
     pub(super) senders: TrustedSenders,
     pub(super) ranges: ArcSwap<RangeSnapshot>,

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use cloakroom_core::access::TenantKind;
 use cloakroom_emv3ds::Version;
+use cloakroom_platform::certificates::Certificate;
 use cloakroom_platform::config::{self, Config};
 use cloakroom_platform::storage;
 use rustls::RootCertStore;
@@ -84,6 +85,14 @@ impl CardNetworks {
             setting: "threeds.results_listen".to_owned(),
             reason,
         })
+    }
+
+    /// The client certificates of directory servers.
+    pub fn certificates(&self) -> Vec<Arc<Certificate>> {
+        let directories = self.directories();
+        directories
+            .map(|directory| directory.certificate.clone())
+            .collect()
     }
 
     /// Every directory server that is called directly.

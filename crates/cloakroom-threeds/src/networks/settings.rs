@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use cloakroom_platform::certificates::Certificate;
 use cloakroom_platform::config;
 use http::HeaderValue;
 use rustls_pki_types::ServerName;
@@ -133,9 +134,16 @@ fn adapter(
 }
 
 fn directory(text: &DirectoryEntry, settings: &config::Threeds) -> Result<DirectoryServer, String> {
+    let suffix = match text.tenants {
+        Tenants::Production => "",
+        Tenants::Test => "-test",
+    };
+    let key = format!("{}{suffix}", text.network.name());
+    let name = format!("threeds {key}");
+    let certificate = Certificate::load(name, &text.cert_file, &text.key_file);
+    let certificate = certificate.map_err(|error| error.to_string())?;
     let credentials = Credentials {
-        certificate: Some(&text.cert_file),
-        key: Some(&text.key_file),
+        certificate: Some(certificate.clone()),
         ca: &text.ca_file,
     };
     let names = text.senders.iter().map(|name| {
@@ -146,13 +154,10 @@ fn directory(text: &DirectoryEntry, settings: &config::Threeds) -> Result<Direct
         return Err(reason.to_owned());
     }
     let roots = client::roots(&text.ca_file)?;
-    let suffix = match text.tenants {
-        Tenants::Production => "",
-        Tenants::Test => "-test",
-    };
     Ok(DirectoryServer {
         network: text.network,
-        key: format!("{}{suffix}", text.network.name()),
+        key,
+        certificate,
         identity: Identity::of(settings),
         operator_id: text.operator_id.clone(),
         client: HttpsClient::new(&credentials, &text.urls)?,
@@ -169,7 +174,6 @@ fn directory(text: &DirectoryEntry, settings: &config::Threeds) -> Result<Direct
 fn vendor(text: &VendorEntry, settings: &config::Threeds) -> Result<Vendor, String> {
     let credentials = Credentials {
         certificate: None,
-        key: None,
         ca: &text.ca_file,
     };
     let path = &text.api_key_file;

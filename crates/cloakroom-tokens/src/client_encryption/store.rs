@@ -60,9 +60,9 @@ statements! {
             using expired
             where client_key.tenant_id = expired.tenant_id
               and client_key.key_id = expired.key_id
-            returning 1
+            returning client_key.tenant_id, client_key.key_id
         )
-        select count(*) from removed";
+        select tenant_id, key_id from removed";
 }
 
 /// Inserts a key; false if the tenant already has `limit` keys.
@@ -132,9 +132,11 @@ pub(super) async fn delete(
     Ok(!rows.is_empty())
 }
 
-/// Deletes up to `limit` expired rows, oldest first; skips rows locked by other sweeps.
-pub(super) async fn sweep(db: &Db, limit: i64) -> Result<u64, Error> {
-    let rows = db.write(&SWEEP, &[&limit]).await?;
-    let removed = rows.first().map_or(0, |row| row.get::<_, i64>(0));
-    Ok(removed.unsigned_abs())
+/// Deletes up to `limit` expired rows, oldest first; skips rows locked by other sweeps. Returns tenant and key of each.
+pub(super) async fn sweep(
+    transaction: &Transaction,
+    limit: i64,
+) -> Result<Vec<(i32, Uuid)>, Error> {
+    let rows = transaction.run(&SWEEP, &[&limit]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }

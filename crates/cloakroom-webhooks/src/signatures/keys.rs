@@ -13,8 +13,6 @@ use tokio::time::Instant;
 
 /// How long a node may sign with a key after another one was created.
 const REFRESH_PERIOD: Duration = Duration::from_secs(10);
-/// Number of the vault itself in the audit log. Tenants are counted from one.
-const NO_TENANT: i32 = 0;
 
 /// A cache of the key pairs, newest first.
 #[derive(Default)]
@@ -100,7 +98,7 @@ async fn create(vault: &Vault, newest: u32) -> Result<bool, keys::Error> {
         Ok(true) => {
             let id = format!("signing-key-{}", newest + 1);
             let (operation, entity) = (Operation::Create, EntityKind::Webhook);
-            let entry = Entry::by_system(NO_TENANT, operation, entity, id);
+            let entry = Entry::by_system(audit::VAULT, operation, entity, id);
             transaction.commit(&[entry]).await?;
             Ok(true)
         }

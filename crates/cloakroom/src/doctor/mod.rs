@@ -1,5 +1,6 @@
 //! Checks a deployment and reports errors and warnings, with their remedy.
 
+mod cryptography;
 mod database;
 mod vault;
 
@@ -11,6 +12,7 @@ use cloakroom_platform::config::{Config, Environment};
 use cloakroom_platform::storage::{self, Db, Persistence, Redis};
 use cloakroom_threeds::networks::CardNetworks;
 
+use self::cryptography::{check_certificates, check_cryptoperiods};
 use self::database::{check_clock, check_migrations, check_session, check_settings};
 use self::vault::{check_keys, check_root_key};
 
@@ -42,7 +44,7 @@ impl Finding {
     }
 }
 
-/// Checks configuration, root key, database, clock, migrations, keys and Redis, in this order. `path` is the
+/// Checks configuration, root key, database, clock, migrations, keys, Redis and certificates, in this order. `path` is the
 /// file that the configuration was read from.
 pub async fn diagnose(config: &Config, path: Option<&Path>) -> Vec<Finding> {
     let mut findings = check_config(config, path);
@@ -56,12 +58,14 @@ pub async fn diagnose(config: &Config, path: Option<&Path>) -> Vec<Finding> {
             findings.push(check_clock(&connection).await);
             findings.push(check_migrations(&connection).await);
             findings.extend(check_keys(config).await);
+            findings.extend(check_cryptoperiods(config).await);
             findings.push(check_limits(config).await);
         }
         Err(error) => findings.push(Finding::new(Severity::Bad, "database", error.to_string())),
     }
     findings.extend(check_redis(config).await);
     findings.extend(check_card_networks(config));
+    findings.extend(check_certificates(config));
     findings.push(check_swap());
     findings
 }

@@ -12,32 +12,34 @@ mod write_deadline;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use cloakroom_platform::certificates::{self, Certificate};
 use cloakroom_platform::config::{Config, Http};
 use cloakroom_threeds::networks::{self, CardNetworks};
 use http::{Request, Response};
 use hyper::body::Incoming;
-use rustls_pki_types::pem;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::{TlsAcceptor, rustls};
+use tokio_rustls::rustls;
 use tower::Service;
 
 use self::capacity::{Capacity, ConnectionRejections};
 use self::connection::Connections;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use self::strict_heads::rejected_from;
-use self::tls::tls_acceptor;
+use self::tls::Tls;
 use self::usage::{Limits, Usage};
 use crate::admin::Readiness;
 
+/// Names of the certificates in logs and metrics.
+pub(crate) const API_CERTIFICATE: &str = "http";
+pub(crate) const RESULTS_CERTIFICATE: &str = "threeds_results";
 /// Operators and their probes have few connections.
 const ADMIN_CONNECTIONS_MAX: usize = 64;
 /// Directory servers are few, and reuse their connections.
@@ -51,7 +53,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 pub struct Server {
     listener: TcpListener,
     local_addr: SocketAddr,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Tls>,
     settings: Http,
     /// Updated when the listener has no capacity for further connections.
     readiness: Option<Readiness>,
@@ -64,9 +66,9 @@ pub enum Error {
         address: SocketAddr,
         reason: io::Error,
     },
-    #[error("cannot use the certificate or key in {}", path.display())]
-    Pem { path: PathBuf, source: pem::Error },
-    #[error("the certificate and the key are not valid for a TLS server")]
+    #[error(transparent)]
+    Certificate(#[from] certificates::Error),
+    #[error("TLS is not available")]
     Tls(#[from] rustls::Error),
     #[error(transparent)]
     CardNetworks(#[from] networks::Error),
@@ -75,7 +77,10 @@ pub enum Error {
 impl Server {
     pub async fn bind(settings: &Http) -> Result<Self, Error> {
         let tls = match (&settings.tls_cert_file, &settings.tls_key_file) {
-            (Some(cert), Some(key)) => Some(tls_acceptor(cert, key, None)?),
+            (Some(cert), Some(key)) => Some(Tls::new(
+                Certificate::load(API_CERTIFICATE, cert, key)?,
+                None,
+            )?),
             _ => None,
         };
         let address = settings.listen;
@@ -134,9 +139,11 @@ impl Server {
             max_connections_per_address: Some(RESULTS_CONNECTIONS_PER_ADDRESS),
             ..config.http.clone()
         };
+        let certificate = Certificate::load(RESULTS_CERTIFICATE, cert, key)?;
+        let tls = Tls::new(certificate, Some(networks.result_verifier()?))?;
         let server = Self::bind(&http).await?;
         Ok(Some(Self {
-            tls: Some(tls_acceptor(cert, key, Some(networks.result_verifier()?))?),
+            tls: Some(tls),
             ..server
         }))
     }
@@ -155,6 +162,9 @@ impl Server {
             settings,
             readiness,
         } = self;
+        let (tls, certificate) = tls.map(|tls| (tls.acceptor, tls.certificate)).unzip();
+        let mut watcher = JoinSet::new();
+        watcher.spawn(certificates::watch(certificate.into_iter().collect()));
         let usage = Usage::new(Limits::of(&settings));
         let max_connections = settings.max_connections;
         let drain_timeout = settings.drain_timeout;

@@ -337,7 +337,8 @@ impl ChainWriter<'_> {
             seq += 1;
             let mut record = ChainEntry::new(entry, chain.id, seq, at.unwrap_or(self.signed_at));
             if entry.actor_kind == ActorKind::System {
-                let operator = self.chains.operator.get();
+                let own = self.chains.operator.get();
+                let operator = entry.operator.as_deref().or(own);
                 record.origin = operator.map(|operator| operator.as_str().to_owned());
             }
             tree.push(record.leaf(&mut buffer));

@@ -3,6 +3,7 @@
 mod decrypt;
 mod manage;
 mod reject;
+mod rotate;
 
 use cloakroom::access::{ApplicationKind, Permission, Tenant, Transform};
 use http::StatusCode;
