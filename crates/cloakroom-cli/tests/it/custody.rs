@@ -83,6 +83,33 @@ fn run_with(mut command: Command, files: &[&Path]) -> Outcome {
     }
 }
 
+/// Who created, split and entered the key is in the audit log.
+fn assert_logged(deployment: &Deployment, split: &str) {
+    let entries = query(
+        &deployment.postgres,
+        "select entity_id || ' by ' || origin from log where entity_kind = 19 order by created_at, chain, seq",
+    );
+    let root = split.split("key check value: ").nth(1).unwrap();
+    let root = root.lines().next().unwrap();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let expected = [
+        format!("root {root}"),
+        "control-1".to_owned(),
+        "audit_authority-1".to_owned(),
+        "security_code_wrap-1".to_owned(),
+        format!("root {root}: 2 of 3 shares"),
+        format!("root {root}: share 3"),
+        format!("root {root}: share 1"),
+    ];
+    assert_eq!(entries.len(), expected.len(), "{entries:?}");
+    for (entry, expected) in entries.iter().zip(&expected) {
+        let (id, operator) = entry.split_once(" by ").unwrap();
+        assert_eq!(id, expected);
+        assert!(operator.ends_with(&format!("@{}", host.trim())), "{entry}");
+    }
+    assert!(entries[5].contains("Custodian 3, "), "{entries:?}");
+}
+
 #[test]
 fn a_sealed_node_serves_once_enough_custodians_submitted_their_shares() {
     let deployment = Deployment::start();
@@ -138,30 +165,7 @@ fn a_sealed_node_serves_once_enough_custodians_submitted_their_shares() {
     set(&mut list, &settings);
     let list = run_with(list, &[&share(2), &share(1)]);
     assert!(list.success, "{}", list.stderr);
-    // Who created, split and entered the key is in the audit log.
-    let entries = query(
-        &deployment.postgres,
-        "select entity_id || ' by ' || origin from log where entity_kind = 19 order by created_at, chain, seq",
-    );
-    let root = split.split("key check value: ").nth(1).unwrap();
-    let root = root.lines().next().unwrap();
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-    let expected = [
-        format!("root {root}"),
-        "control-1".to_owned(),
-        "audit_authority-1".to_owned(),
-        "security_code_wrap-1".to_owned(),
-        format!("root {root}: 2 of 3 shares"),
-        format!("root {root}: share 3"),
-        format!("root {root}: share 1"),
-    ];
-    assert_eq!(entries.len(), expected.len(), "{entries:?}");
-    for (entry, expected) in entries.iter().zip(&expected) {
-        let (id, operator) = entry.split_once(" by ").unwrap();
-        assert_eq!(id, expected);
-        assert!(operator.ends_with(&format!("@{}", host.trim())), "{entry}");
-    }
-    assert!(entries[5].contains("Custodian 3, "), "{entries:?}");
+    assert_logged(&deployment, &split);
     let log = node.log();
     for number in 1..=3 {
         let line = std::fs::read_to_string(share(number)).unwrap();

@@ -24,7 +24,24 @@ const BY_TENANT: &str = "the tenant's key-encryption key";
 
 /// Describes a purpose; `None` for one that no key has any more.
 pub(super) fn describe(purpose: KeyPurpose) -> Option<PurposeUse> {
-    let (algorithm, used_for, protected_by, place) = match purpose {
+    let (algorithm, used_for, protected_by, place) = row(purpose)?;
+    let quantum = match purpose {
+        KeyPurpose::AuditAuthority | KeyPurpose::Signing => Quantum::Forgeable,
+        _ => Quantum::Resistant,
+    };
+    Some(PurposeUse {
+        algorithm,
+        key_bits: 256,
+        used_for,
+        protected_by,
+        quantum,
+        place,
+    })
+}
+
+/// Algorithm, use, protection and place of a purpose.
+fn row(purpose: KeyPurpose) -> Option<(&'static str, &'static str, &'static str, &'static str)> {
+    Some(match purpose {
         KeyPurpose::RootKek => (
             AES,
             "wraps the key-encryption keys of tenants and the keys of the vault",
@@ -94,17 +111,5 @@ pub(super) fn describe(purpose: KeyPurpose) -> Option<PurposeUse> {
         ),
         // Reserved: authenticated the audit log before it was signed.
         KeyPurpose::Audit => return None,
-    };
-    let quantum = match purpose {
-        KeyPurpose::AuditAuthority | KeyPurpose::Signing => Quantum::Forgeable,
-        _ => Quantum::Resistant,
-    };
-    Some(PurposeUse {
-        algorithm,
-        key_bits: 256,
-        used_for,
-        protected_by,
-        quantum,
-        place,
     })
 }
