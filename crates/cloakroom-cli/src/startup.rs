@@ -35,7 +35,8 @@ pub(crate) async fn open(config: &Config, telemetry: &Telemetry) -> anyhow::Resu
             Some(roots) => roots.clone(),
             None => {
                 let root = RootKey::load(&config.root_key).map_err(keys::Error::from);
-                RootKeys::new(root.context("cannot open the vault")?)
+                let roots = RootKeys::new(root.context("cannot open the vault")?);
+                roots.with_configured_previous(&config.root_key)?
             }
         };
         let error = match Node::open_with(config.clone(), roots).await {
@@ -100,7 +101,8 @@ async fn unseal(config: &Config, waiting: &mut Waiting<'_>) -> anyhow::Result<Ro
     };
     let key = ceremony.run(report).await?;
     tracing::info!("the shares restored the root key");
-    Ok(RootKeys::new(RootKey::in_process(key, &config.root_key)?))
+    let roots = RootKeys::new(RootKey::in_process(key, &config.root_key)?);
+    Ok(roots.with_configured_previous(&config.root_key)?)
 }
 
 /// The admin listener of a node that does not serve yet, and the last reported reason.

@@ -11,7 +11,10 @@ pub mod card_numbers;
 pub mod clock;
 pub mod config;
 pub mod egress_hosts;
+pub mod failpoints;
 pub mod ids;
 pub mod one_line;
 pub mod storage;
 pub mod telemetry;
+
+pub use failpoints::failpoint;

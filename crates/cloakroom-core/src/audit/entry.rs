@@ -46,6 +46,7 @@ entity_kinds! {
     ClientKey 11 "key" "Client Encryption Key" "Client encryption key";
     Destination 17 "destination" "Destination" "Destination";
     Document 15 "document" "Document" "Document";
+    EncryptionKey 19 "encryption_key" "Encryption Key" "Encryption key";
     Invitation 9 "invitation" "Invitation" "Invitation";
     Member 8 "member" "Member" "Member";
     Proxy 12 "proxy" "Proxy" "Proxy";
@@ -121,6 +122,10 @@ operations! {
     CompleteMethod 13 "complete_method" "seen by the issuer";
     CompleteChallenge 14 "complete_challenge" "back from its challenge";
     ReceiveResult 15 "receive_result" "decided by the issuer";
+    Activate 16 "activate" "activated";
+    Retire 17 "retire" "retired";
+    Prove 18 "prove" "proved to be unused";
+    Destroy 19 "destroy" "destroyed";
     RequestDeletion 20 "request_deletion" "deletion requested";
     ConfirmDeletion 21 "confirm_deletion" "deletion confirmed";
     CancelDeletion 22 "cancel_deletion" "deletion canceled";

@@ -30,7 +30,9 @@ macro_rules! insert_response {
             returning reply_lease.tenant_id, reply_lease.scope, reply_lease.fence
         ), replied as (
             insert into reply (tenant_id, scope, fence, status, sealed, request_mac, until)
-            select kept.tenant_id, kept.scope, ended.fence, kept.status, kept.sealed,
+            select kept.tenant_id, kept.scope, ended.fence, kept.status, ",
+            $crate::fenced_response!("kept.tenant_id", "kept.sealed"),
+            ",
                    kept.request_mac, kept.until
             from unnest(",
             $rows,
