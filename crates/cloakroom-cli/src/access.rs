@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use cloakroom::access::Anchored;
 use cloakroom::config::Config;
 use cloakroom::{access, access_change};
 
@@ -21,11 +22,22 @@ pub(crate) enum AccessCommand {
         /// Accept the rows; without it, only list the differences
         #[arg(long)]
         confirm: bool,
+        /// Accept the tenant's keys and their states, and nothing else
+        #[arg(long)]
+        keys: bool,
     },
 }
 
 pub(crate) async fn run(config: Config, command: AccessCommand) -> anyhow::Result<ExitCode> {
-    let AccessCommand::ReAnchor { tenant, confirm } = command;
+    let AccessCommand::ReAnchor {
+        tenant,
+        confirm,
+        keys,
+    } = command;
+    let what = match keys {
+        true => Anchored::Keys,
+        false => Anchored::Access,
+    };
     let vault = open(config).await?;
     let tenant = find_tenant(&vault, &tenant).await?;
     let name = tenant.id.uuid.to_string();
@@ -37,7 +49,7 @@ pub(crate) async fn run(config: Config, command: AccessCommand) -> anyhow::Resul
         print_line!("nothing was changed; --confirm accepts the present rows of tenant {name}");
         return Ok(ExitCode::FAILURE);
     }
-    let written = access_change::reanchor(&vault, tenant.id).await?;
+    let written = access_change::reanchor(&vault, tenant.id, what).await?;
     vault.audit.close().await;
     print_line!(
         "accepted {} rows in {} buckets of tenant {name}; {EFFECTIVE_WITHIN}",

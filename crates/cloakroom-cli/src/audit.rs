@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use cloakroom::Vault;
 use cloakroom::access;
 use cloakroom::audit::{self, TrustedCheckpoints, VerificationReport};
 use cloakroom::config::Config;
+use cloakroom::{Vault, rotation};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
 use crate::histories;
@@ -115,11 +115,26 @@ async fn verify(config: Config, arguments: &VerifyArguments) -> anyhow::Result<E
     let verified = audit::verify(&vault.audit, trusted, |entries| progress.update(entries)).await?;
     let code = finish(&verified, progress, arguments)?;
     let has_stale_rows = report_stale_rows(&vault).await?;
+    let has_false_proofs = report_proofs(&vault).await?;
     let histories_match = histories::verify(&vault).await?;
-    Ok(match histories_match && !has_stale_rows {
-        true => code,
-        false => ExitCode::FAILURE,
-    })
+    Ok(
+        match histories_match && !has_stale_rows && !has_false_proofs {
+            true => code,
+            false => ExitCode::FAILURE,
+        },
+    )
+}
+
+/// Prints destroyed keys without an authentic proof that nothing needed them; false if there are none.
+async fn report_proofs(vault: &Vault) -> anyhow::Result<bool> {
+    let findings = rotation::verify_proofs(vault).await?;
+    for finding in &findings {
+        print_line!("  {finding}");
+    }
+    if findings.is_empty() {
+        print_line!("all destroyed keys were proved to be unused");
+    }
+    Ok(!findings.is_empty())
 }
 
 /// Prints the buckets whose rows are not the current ones; false if there are none.

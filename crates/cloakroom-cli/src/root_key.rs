@@ -85,7 +85,8 @@ pub(crate) fn load(config: &Config) -> anyhow::Result<RootKeys> {
         Provider::Shares => read_shares(&config.root_key)?,
         _ => RootKey::load(&config.root_key).map_err(keys::Error::from)?,
     };
-    Ok(RootKeys::new(root))
+    let roots = RootKeys::new(root);
+    Ok(roots.with_configured_previous(&config.root_key)?)
 }
 
 /// Reads shares, one line each, until they restore the root key.

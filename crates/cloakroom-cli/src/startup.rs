@@ -37,7 +37,8 @@ pub(crate) async fn open(config: &Config, telemetry: &Telemetry) -> anyhow::Resu
             Some(unsealed) => unsealed.roots.clone(),
             None => {
                 let root = RootKey::load(&config.root_key).map_err(keys::Error::from);
-                RootKeys::new(root.context("cannot open the vault")?)
+                let roots = RootKeys::new(root.context("cannot open the vault")?);
+                roots.with_configured_previous(&config.root_key)?
             }
         };
         let error = match Node::open_with(config.clone(), roots).await {
@@ -112,9 +113,9 @@ async fn unseal(config: &Config, waiting: &mut Waiting<'_>) -> anyhow::Result<Un
     };
     let restored = ceremony.run(report).await?;
     tracing::info!("the shares restored the root key");
-    let root = RootKey::in_process(restored.root, &config.root_key)?;
+    let roots = RootKeys::new(RootKey::in_process(restored.root, &config.root_key)?);
     Ok(Unsealed {
-        roots: RootKeys::new(root),
+        roots: roots.with_configured_previous(&config.root_key)?,
         submissions: restored.submissions,
     })
 }

@@ -5,9 +5,10 @@ use std::ops::Deref;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{self, Transaction};
 
-use crate::access::{self, Bucket, LockError, LockedBucket, Reanchored};
+use crate::access::{self, Anchored, Bucket, LockError, LockedBucket, Reanchored};
 use crate::audit::{self, AuditedTransaction, EntityKind, Entry, Operation};
 use crate::idempotency::PendingResponse;
+use crate::keys::KeysetChange;
 use crate::vault::Vault;
 
 /// An audited transaction that holds the locks of the buckets it changes.
@@ -100,6 +101,17 @@ impl<'a> AccessChange<'a> {
         self.insert(bucket, new)
     }
 
+    /// Declares changes of the tenant's keys.
+    pub fn change_keys(&mut self, keys: KeysetChange) -> Result<(), LockError> {
+        for (before, after) in keys.replaced {
+            self.replace(Bucket::KEYS, &before, &after)?;
+        }
+        for member in keys.inserted {
+            self.insert(Bucket::KEYS, &member)?;
+        }
+        Ok(())
+    }
+
     fn locked(&mut self, bucket: Bucket) -> Result<&mut LockedBucket, LockError> {
         let mut buckets = self.buckets.iter_mut();
         let locked = buckets.find(|locked| locked.bucket() == bucket);
@@ -151,11 +163,16 @@ impl<'a> AccessChange<'a> {
 }
 
 /// Accepts the present rows of a tenant as the current ones, for an operator who has examined them.
-pub async fn reanchor(vault: &Vault, tenant: TenantId) -> Result<Reanchored, storage::Error> {
+pub async fn reanchor(
+    vault: &Vault,
+    tenant: TenantId,
+    what: Anchored,
+) -> Result<Reanchored, storage::Error> {
     let now = vault.clock.now().await?;
     let transaction = audit::begin(&vault.audit).await?;
     let control = vault.keys.control();
-    let written = match access::reanchor(&vault.db, &transaction, control, (tenant, now)).await {
+    let anchored = (tenant, now, what);
+    let written = match access::reanchor(&vault.db, &transaction, control, anchored).await {
         Ok(written) => written,
         Err(error) => {
             transaction.roll_back().await;
@@ -170,5 +187,6 @@ pub async fn reanchor(vault: &Vault, tenant: TenantId) -> Result<Reanchored, sto
         states.remember(tenant.number, *bucket, *generation);
     }
     vault.principals.invalidate_all();
+    vault.keys.evict(tenant).await;
     Ok(written)
 }

@@ -9,6 +9,7 @@ use cloakroom_platform::api::{Answer, ApiError};
 use crate::access::Principal;
 use crate::deprecations::FeatureMarks;
 use crate::idempotency::{Lease, ResponseTemplate};
+use crate::keys::{self, Keyring, TenantKeys};
 
 /// One request of a principal. Every operation takes one.
 #[derive(Clone, Debug)]
@@ -49,6 +50,15 @@ impl Caller {
             lease: Some(lease),
             ..self.clone()
         }
+    }
+
+    /// The current keys of the tenant. They also encrypt the stored response from now on.
+    pub async fn current_keys(&self, keyring: &Keyring) -> Result<Arc<TenantKeys>, keys::Error> {
+        let keys = keyring.of(self.tenant).await?;
+        if let Some(lease) = &self.lease {
+            lease.use_keys(&keys);
+        }
+        Ok(keys)
     }
 
     /// The response to this request, which is stored if it has an idempotency key.

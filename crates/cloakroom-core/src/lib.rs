@@ -16,6 +16,7 @@ pub mod vault;
 
 pub mod audit;
 pub mod caller;
+pub mod current_keys;
 
 pub mod access;
 pub mod deprecations;

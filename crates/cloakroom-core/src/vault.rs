@@ -30,7 +30,7 @@ pub struct Components {
     /// Authenticated principals, by API key.
     pub principals: PrincipalCache,
     /// The generations of access states that this node has seen.
-    pub access_states: AccessStates,
+    pub access_states: Arc<AccessStates>,
 }
 
 impl Deref for Vault {
@@ -57,7 +57,7 @@ impl Vault {
     /// Fails if the database lacks migrations, has no keys yet, belongs to another environment, or
     /// was encrypted under another root key.
     pub async fn open(config: Config) -> Result<Self, Error> {
-        let root = RootKeys::new(load_root_key(&config)?);
+        let root = load_root_keys(&config)?;
         Self::open_with(config, root).await
     }
 
@@ -69,20 +69,23 @@ impl Vault {
 
     /// Opens the vault; creates the keys of a new one first.
     pub async fn open_or_initialize(config: Config) -> Result<Self, Error> {
-        let root = RootKeys::new(load_root_key(&config)?);
+        let root = load_root_keys(&config)?;
         Self::initialize_with(config, root).await
     }
 
     /// Like [`Vault::open_or_initialize`], with root keys that are loaded already.
     pub async fn initialize_with(config: Config, roots: RootKeys) -> Result<Self, Error> {
         let db = open_database(&config).await?;
-        keys::initialize(&db, &roots, config.vault.environment.as_str()).await?;
+        let environment = config.vault.environment.as_str();
+        keys::initialize(&db, &roots, environment, &AccessStates::default()).await?;
         Self::assemble(config, roots, db).await
     }
 
     async fn assemble(config: Config, roots: RootKeys, db: Db) -> Result<Self, Error> {
         let environment = config.vault.environment.as_str();
-        let keys = Keyring::load(&db, roots, environment, &config.root_key).await?;
+        let access_states = Arc::new(AccessStates::default());
+        let authority = access_states.clone();
+        let keys = Keyring::load(&db, roots, environment, &config.root_key, authority).await?;
         let clock = Arc::new(DatabaseClock::new(db.clone()));
         let audit = Audit::start(&config, &db, &clock, &keys);
         let redis = Redis::open(&config.redis)?.map(Arc::new);
@@ -90,7 +93,7 @@ impl Vault {
             audit,
             clock,
             principals: PrincipalCache::new(&config.access),
-            access_states: AccessStates::default(),
+            access_states,
             redis,
             replica: Db::open_replica(&config.database)?,
             config,
@@ -100,8 +103,9 @@ impl Vault {
     }
 }
 
-fn load_root_key(config: &Config) -> Result<RootKey, keys::Error> {
-    RootKey::load(&config.root_key).map_err(keys::Error::from)
+fn load_root_keys(config: &Config) -> Result<RootKeys, keys::Error> {
+    let roots = RootKeys::new(RootKey::load(&config.root_key)?);
+    Ok(roots.with_configured_previous(&config.root_key)?)
 }
 
 /// Opens a database that has the migrations of this version.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cloakroom_crypto::{Key, Purpose, RootKek, RootWrapped, WrapContext, Wraps};
+use cloakroom_platform::config;
 
 use crate::{Failure, RootKey};
 
@@ -26,6 +27,17 @@ impl RootKeys {
         Self {
             previous: Some(Arc::new(previous)),
             ..self
+        }
+    }
+
+    /// Adds the root key that `root_key.previous` names, if any.
+    pub fn with_configured_previous(self, config: &config::RootKey) -> Result<Self, Failure> {
+        let previous = config
+            .load_previous()
+            .map_err(|error| Failure::Configuration(format!("root_key.previous: {error}")))?;
+        match previous {
+            Some(previous) => Ok(self.with_previous(RootKey::load(&previous)?)),
+            None => Ok(self),
         }
     }
 
@@ -75,7 +87,6 @@ impl RootKeys {
 #[cfg(test)]
 mod tests {
     use cloakroom_crypto::TenantKek;
-    use cloakroom_platform::config;
 
     use super::*;
 

@@ -12,7 +12,10 @@ pub mod certificates;
 pub mod clock;
 pub mod config;
 pub mod egress_hosts;
+pub mod failpoints;
 pub mod ids;
 pub mod one_line;
 pub mod storage;
 pub mod telemetry;
+
+pub use failpoints::failpoint;

@@ -55,6 +55,7 @@ pub fn statements() -> impl Iterator<Item = Statement> {
         tokens::DELETE_STATEMENTS,
         tokens::EXPIRED_STATEMENTS,
         tokens::HISTORY_STATEMENTS,
+        tokens::RESEAL_STATEMENTS,
         queries::STATEMENTS,
         reports::STATEMENTS,
     ]

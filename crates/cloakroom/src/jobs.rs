@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::admin::Readiness;
 use crate::node::Node;
-use crate::sinks;
+use crate::{rotation, sinks};
 
 /// Checks that must pass before this node is ready.
 pub const CHECKS: &[&str] = &[
@@ -51,6 +51,8 @@ const DEPRECATIONS_PERIOD: Duration = Duration::from_secs(2);
 const WEBHOOKS_PERIOD: Duration = Duration::from_secs(10);
 /// Keys are in use for months.
 const KEY_AGES_PERIOD: Duration = Duration::from_secs(10 * 60);
+/// How soon a node notices that a rotation can advance.
+const ROTATION_PERIOD: Duration = Duration::from_secs(1);
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
 /// Longer than the period, so that the sweeping node renews it; another node takes over after a
 /// crash.
@@ -82,6 +84,7 @@ pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(maintain_webhooks(node.clone()));
     jobs.spawn(certificates::watch(node.certificates()));
     jobs.spawn(measure_key_ages(node.clone()));
+    jobs.spawn(rotate_keys(node.clone()));
     jobs
 }
 
@@ -329,6 +332,26 @@ async fn maintain_deliveries(node: &Node, holder: Uuid) -> Result<(), storage::E
         deliveries::sweep(node).await?;
     }
     Ok(())
+}
+
+/// Advances rotations of keys, on one node at a time.
+async fn rotate_keys(node: Node) {
+    let holder = ids::new_uuid();
+    let mut ticks = every(ROTATION_PERIOD);
+    // Not during startup, when requests need the first connections.
+    ticks.reset();
+    loop {
+        ticks.tick().await;
+        match rotation::work(&node, holder).await {
+            Ok(Some(true)) => ticks.reset_immediately(),
+            Ok(_) => {}
+            Err(error) => tracing::warn!(
+                job = "rotate_keys",
+                error.kind = error.kind(),
+                "a key could not be rotated further; the next run continues"
+            ),
+        }
+    }
 }
 
 /// Removes expired data and data of deleted tenants, on one node at a time.

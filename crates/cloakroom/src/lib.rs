@@ -14,6 +14,7 @@ pub mod jobs;
 pub mod node;
 pub mod openapi;
 pub mod removed_operations;
+pub mod rotation;
 pub mod route_requirements;
 pub mod router;
 pub mod server;
@@ -51,4 +52,5 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         .chain(cloakroom_threeds::statements())
         .chain(cloakroom_proxy::statements())
         .chain(cloakroom_webhooks::statements())
+        .chain(rotation::STATEMENTS.iter().copied())
 }

@@ -12,7 +12,7 @@ use super::database::Database;
 const MODULES: [&str; 2] = ["token_queries::", "tokens::"];
 /// The first four have the whole primary key in their conditions, and more parameters than there are plans to choose
 /// from.
-const UNCHECKED: [&str; 7] = [
+const UNCHECKED: [&str; 9] = [
     "tokens::insert",
     "tokens::insert_many",
     "tokens::update",
@@ -21,6 +21,9 @@ const UNCHECKED: [&str; 7] = [
     "tokens::list_histories",
     "tokens::sample_histories",
     "tokens::last_tenant",
+    // Pages in the order of the primary key, for a rotation of keys.
+    "tokens::list_sealed",
+    "tokens::replace_sealed",
 ];
 
 pub(super) async fn prepare_all(sql: &ServiceSql, database: &Database) -> Result<()> {

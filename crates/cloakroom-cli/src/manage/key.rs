@@ -11,6 +11,7 @@ use cloakroom::idempotency::ResponseTemplate;
 use cloakroom_crypto::Sensitive;
 use uuid::Uuid;
 
+use super::rotation::{self, Selection};
 use super::{REJECTED_WITHIN, open_for};
 
 /// Longer than any key.
@@ -57,6 +58,16 @@ pub(crate) enum KeyCommand {
         #[arg(long)]
         key: Uuid,
     },
+    /// Replace an encryption key; running nodes re-encrypt everything under it while they serve
+    Rotate(Selection),
+    /// Show the progress of rotations
+    Status {
+        /// Print the rotations as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Destroy the old version of an encryption key, after a signed proof that nothing needs it
+    Retire(Selection),
 }
 
 pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<()> {
@@ -97,6 +108,9 @@ pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
             vault.audit.close().await;
             print_line!("deleted key {key}; it is {REJECTED_WITHIN}");
         }
+        KeyCommand::Rotate(selection) => rotation::rotate(config, &selection).await?,
+        KeyCommand::Status { json } => rotation::status(config, json).await?,
+        KeyCommand::Retire(selection) => rotation::retire(config, &selection).await?,
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod app;
 mod key;
+mod rotation;
 mod tenant;
 
 use anyhow::{Context as _, bail};

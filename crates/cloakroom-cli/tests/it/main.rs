@@ -25,6 +25,7 @@ mod idempotency;
 mod limits;
 mod memory;
 mod processor;
+mod rotation;
 mod serve;
 mod shop;
 mod support;

@@ -41,7 +41,7 @@ pub use self::row_mac::{
 };
 pub(crate) use self::states::store::STATEMENTS as STATE_STATEMENTS;
 pub use self::states::{
-    AccessStates, Bucket, LockError, LockedBucket, Reanchored, Stale, StoredBucket, lock,
+    AccessStates, Anchored, Bucket, LockError, LockedBucket, Reanchored, Stale, StoredBucket, lock,
     read_current, reanchor, report_stale, verify_states,
 };
 pub use self::store::application_exists;

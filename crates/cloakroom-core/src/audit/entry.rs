@@ -126,6 +126,10 @@ operations! {
     CompleteMethod 13 "complete_method" "seen by the issuer";
     CompleteChallenge 14 "complete_challenge" "back from its challenge";
     ReceiveResult 15 "receive_result" "decided by the issuer";
+    Activate 16 "activate" "activated";
+    Retire 17 "retire" "retired";
+    Prove 18 "prove" "proved to be unused";
+    Destroy 19 "destroy" "destroyed";
     RequestDeletion 20 "request_deletion" "deletion requested";
     ConfirmDeletion 21 "confirm_deletion" "deletion confirmed";
     CancelDeletion 22 "cancel_deletion" "deletion canceled";

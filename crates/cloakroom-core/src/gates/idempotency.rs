@@ -2,8 +2,8 @@
 //! to retries.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
@@ -165,7 +165,7 @@ async fn acquire(vault: &Vault, keyed: KeyedRequest) -> Result<AcquireResult, Ap
         acquired_at,
         request_mac: keyed.request_mac,
         grants: keyed.grants,
-        keys: keyed.keys,
+        keys: Mutex::new(keyed.keys),
         ended: AtomicBool::new(false),
     });
     let caller = keyed.caller.with_lease(lease.clone());
@@ -291,11 +291,19 @@ async fn store_response(
         .to_bytes();
     let location = head.headers.get(LOCATION);
     let location = location.and_then(|location| location.to_str().ok().map(str::to_owned));
-    let stored = Answer::new(head.status, location, body.to_vec());
+    let answer = Answer::new(head.status, location, body.to_vec());
     let response = Response::from_parts(head, body.into());
-    let row = lease.row(&stored, &[], None);
-    let row = row.map_err(|_| ApiError::internal("answer_not_kept"))?;
-    idempotency::store_response(&vault.db, &[row]).await?;
+    let row = || {
+        let row = lease.row(&answer, &[], None);
+        row.map_err(|_| ApiError::internal("answer_not_kept"))
+    };
+    let mut stored = idempotency::store_response(&vault.db, &[row()?]).await;
+    if matches!(stored, Err(storage::Error::StaleKey)) {
+        vault.keys.replace_stale(lease.key.tenant).await;
+        lease.use_keys(&vault.keys.of(lease.key.tenant).await?);
+        stored = idempotency::store_response(&vault.db, &[row()?]).await;
+    }
+    stored?;
     Ok(response)
 }
 

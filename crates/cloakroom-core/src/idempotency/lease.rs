@@ -1,8 +1,8 @@
 //! The lease on a request with an idempotency key, and the encryption of its response.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cloakroom_crypto::RowPolicy;
@@ -28,7 +28,8 @@ pub struct Lease {
     /// Digest of the caller's permissions; the response is replayed only to a caller with the same
     /// permissions.
     pub(crate) grants: GrantsDigest,
-    pub(crate) keys: Arc<TenantKeys>,
+    /// Replaced if the key of responses is rotated while the request runs.
+    pub(crate) keys: Mutex<Arc<TenantKeys>>,
     /// Whether the response is durable, together with the change.
     pub(crate) ended: AtomicBool,
 }
@@ -58,7 +59,8 @@ impl Lease {
             fence: self.fence,
             until: end,
         };
-        let sealed = self.keys.seal_response(
+        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let sealed = keys.seal_response(
             &associated_data.record(),
             &pack(response, record, &self.grants),
         )?;
@@ -70,6 +72,12 @@ impl Lease {
             hex::encode(sealed),
             hex::encode(self.request_mac),
         ))
+    }
+
+    /// Encrypts the response with these keys.
+    pub(crate) fn use_keys(&self, keys: &Arc<TenantKeys>) {
+        let mut current = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = keys.clone();
     }
 
     pub(crate) fn end(&self) {

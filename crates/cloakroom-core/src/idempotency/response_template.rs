@@ -1,10 +1,13 @@
 //! The response to a request, rendered before the commit that makes it true.
 
+use std::sync::Arc;
+
 use cloakroom_platform::api::{Answer, ApiError};
 use cloakroom_platform::storage::Error;
 use jiff::Timestamp;
 
 use super::lease::Lease;
+use crate::keys::TenantKeys;
 
 /// A response that cannot be rendered before the write is not sent, and neither is the write.
 const NOT_RENDERED: Error = Error::NotSent("answer_not_kept");
@@ -18,7 +21,7 @@ pub struct ResponseTemplate<'a, T: ?Sized> {
 type Render<'a, T> = dyn Fn(&T) -> Result<Answer, ApiError> + Send + Sync + 'a;
 
 /// A response to store for an idempotency key; empty for a request without a key.
-#[derive(Default)]
+#[derive(Clone, Default)]
 #[must_use = "the lease ends only with `mark_stored`"]
 pub struct PendingResponse<'a> {
     response: Option<(&'a Lease, Answer)>,
@@ -90,6 +93,13 @@ impl PendingResponse<'_> {
         let reads = self.reads.as_deref().unwrap_or(reads);
         let row = lease.row(response, reads, self.until);
         Ok(vec![row.map_err(|_| NOT_RENDERED)?])
+    }
+
+    /// Encrypts the response with these keys.
+    pub fn use_keys(&self, keys: &Arc<TenantKeys>) {
+        if let Some((lease, _)) = &self.response {
+            lease.use_keys(keys);
+        }
     }
 
     /// Ends the lease: the statement that stored the response made its change and is durable.

@@ -30,7 +30,9 @@ macro_rules! insert_response {
             returning reply_lease.tenant_id, reply_lease.scope, reply_lease.fence
         ), replied as (
             insert into reply (tenant_id, scope, fence, status, sealed, request_mac, until)
-            select response.tenant_id, response.scope, ended.fence, response.status, response.sealed,
+            select response.tenant_id, response.scope, ended.fence, response.status, ",
+            $crate::fenced_response!("response.tenant_id", "response.sealed"),
+            ",
                    response.request_mac, response.until
             from unnest(",
             $rows,

@@ -22,6 +22,7 @@ impl From<Error> for ApiError {
             }
             Error::WrongKey(_) => key_failure("wrong_key"),
             Error::Missing(_) => key_failure("missing_key"),
+            Error::AlteredKeyset(_) => key_failure("altered_keyset"),
             Error::RootKey(_)
             | Error::WrongEnvironment { .. }
             | Error::NotInitialized

@@ -3,7 +3,8 @@
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{self, Transaction};
 
-use super::store;
+use super::keyset::KeysetChange;
+use super::{State, store};
 
 /// Overwrites every key of a tenant, in the transaction that deletes the tenant.
 ///
@@ -12,6 +13,16 @@ use super::store;
 pub async fn destroy_tenant_keys(
     transaction: &Transaction,
     tenant: TenantId,
-) -> Result<(), storage::Error> {
-    store::destroy_tenant_keys(transaction, tenant).await
+) -> Result<KeysetChange, storage::Error> {
+    let rows = store::list_tenant_keys_within(transaction, tenant).await?;
+    store::destroy_tenant_keys(transaction, tenant).await?;
+    let members = rows.into_iter().map(|mut row| {
+        let before = row.member();
+        row.state = State::Destroyed as i16;
+        (before, row.member())
+    });
+    Ok(KeysetChange {
+        replaced: members.collect(),
+        ..KeysetChange::default()
+    })
 }

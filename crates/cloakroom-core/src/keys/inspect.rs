@@ -26,7 +26,7 @@ pub async fn inspect(
     tenants: &[TenantId],
 ) -> Result<KeyReport, Error> {
     let mut report = KeyReport::default();
-    for row in store::list_system_keys(db).await? {
+    for row in store::list_system_keys(db).await?.rows {
         let context = WrapContext {
             environment,
             tenant: None,
@@ -52,7 +52,7 @@ pub async fn inspect(
     }
     for tenant in tenants {
         let owner = format!("tenant {}", tenant.uuid);
-        let rows = store::list_tenant_keys(db, *tenant).await?;
+        let rows = store::list_tenant_keys(db, *tenant).await?.rows;
         let mut keks = Vec::new();
         for row in &rows {
             let context = context_of(environment, *tenant, row);
@@ -91,7 +91,7 @@ fn context_of<'a>(environment: &'a str, tenant: TenantId, row: &KeyRow) -> WrapC
 }
 
 fn is_usable<P: Purpose>(row: &KeyRow) -> bool {
-    row.purpose == P::PURPOSE.number() && State::from_number(row.state).is_some()
+    row.purpose == P::PURPOSE.number() && State::is_usable(row.state)
 }
 
 impl KeyReport {

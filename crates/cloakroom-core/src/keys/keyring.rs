@@ -1,6 +1,6 @@
 //! The keyring of a running node: the system keys, and a bounded cache of tenants' keys.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cloakroom_crypto::Sensitive;
@@ -9,8 +9,11 @@ use cloakroom_platform::config;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Db;
 
+use super::generation::Generation;
+use super::keyset::KeysetAuthority;
 use super::load::Loader;
 use super::mac_keys::MacKeys;
+use super::store;
 use super::tenant_cache::TenantCache;
 use super::{AuditAuthority, ControlKey, Error, Record, SecurityCodeKek, TenantKeys};
 
@@ -20,7 +23,8 @@ pub struct Keyring {
     control: Arc<ControlKey>,
     audit_authority: Arc<AuditAuthority>,
     security_codes: SecurityCodeKek,
-    tenants: Arc<TenantCache>,
+    pub(super) tenants: Arc<TenantCache>,
+    pub(super) generation: Generation,
 }
 
 impl Keyring {
@@ -30,14 +34,21 @@ impl Keyring {
         roots: RootKeys,
         environment: &str,
         config: &config::RootKey,
+        authority: Arc<dyn KeysetAuthority>,
     ) -> Result<Self, Error> {
         let loader = Arc::new(Loader {
             db: db.clone(),
             roots,
             environment: environment.into(),
+            authority,
+            control: OnceLock::new(),
         });
         loader.check_environment().await?;
+        // Before any key is loaded: what changes later has a higher one.
+        let generation = Generation::new(store::find_generation(&loader.db).await?);
         let control = Arc::new(MacKeys::new(loader.load_system_keys().await?));
+        // From here on, every keyset is verified; the next statement verifies the one that the control key is in.
+        let control = loader.control.get_or_init(|| control).clone();
         let audit_authority = Arc::new(AuditAuthority::load(&loader).await?);
         let security_codes = loader.load_system_keys().await?.into_iter().next();
         let security_codes = security_codes.ok_or(Error::SystemKeysLost)?;
@@ -45,6 +56,7 @@ impl Keyring {
         Ok(Self {
             tenants: Arc::new(TenantCache::new(loader.clone(), config)),
             loader,
+            generation,
             control,
             audit_authority,
             security_codes: SecurityCodeKek::new(security_codes),
@@ -81,7 +93,18 @@ impl Keyring {
     ///
     /// While the key provider is unavailable, keys that were loaded within the last `root_key.grace` remain usable.
     pub async fn of(&self, tenant: TenantId) -> Result<Arc<TenantKeys>, Error> {
+        if self.generation.is_stale() {
+            // Boxed, because most requests do not need it.
+            Box::pin(self.learn_if_stale()).await;
+        }
         self.tenants.get(tenant).await
+    }
+
+    /// Replaces cached keys after the database rejected a value that was sealed under an old version.
+    pub async fn replace_stale(&self, tenant: TenantId) {
+        metrics::counter!("keys_stale_writes_total").increment(1);
+        // The next use loads them, and reports a failure.
+        self.tenants.evict(tenant).await;
     }
 
     /// Evicts a tenant's keys from the cache of this node.

@@ -1,32 +1,37 @@
 //! Loads keys from the database and unwraps them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use cloakroom_crypto::{Key, Purpose, RootKek, SealsRecords, TenantKek, WrapContext, Wraps};
+use cloakroom_crypto::{
+    Data, Fingerprinting, Index, Key, KeyPurpose, Purpose, Reply, Request, RootKek, SealsRecords,
+    TenantKek, WrapContext, Wraps,
+};
 use cloakroom_custody::RootKeys;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Db;
 
+use super::keyset::{KeysetAuthority, KeysetMismatch, VAULT};
 use super::store::{self, KeyRow};
 use super::tenant_keys::SealingKeys;
-use super::{Error, State, TenantKeys, unwrap_below_root};
+use super::{ControlKey, Error, State, TenantKeys, unwrap_below_root};
 
-/// What loading needs: the database with the wrapped keys, and the root keys.
+/// Reads a keyset again this often if a concurrent change is seen halfway.
+const ATTEMPTS: usize = 5;
+
+/// What loading needs: the database with the wrapped keys, the root keys, and what authenticates keysets.
 pub(super) struct Loader {
     pub db: Db,
     pub roots: RootKeys,
     pub environment: Arc<str>,
+    pub authority: Arc<dyn KeysetAuthority>,
+    /// Verifies keysets. Not set until it is loaded itself.
+    pub control: OnceLock<Arc<ControlKey>>,
 }
 
 impl Loader {
     pub(super) async fn load_tenant(&self, tenant: TenantId) -> Result<TenantKeys, Error> {
-        let rows = store::list_tenant_keys(&self.db, tenant).await?;
-        let mut keks: Vec<Key<TenantKek>> = Vec::new();
-        for row in usable::<TenantKek>(&rows) {
-            let context = self.context(tenant, row.version);
-            let kek = unwrap_below_root(&self.roots, &row.wrapped, &context);
-            keks.push(kek.await?);
-        }
+        let rows = self.list_tenant_keys(tenant).await?;
+        let keks = self.unwrap_keks(tenant, &rows).await?;
         Ok(TenantKeys {
             environment: self.environment.clone(),
             tenant,
@@ -36,6 +41,63 @@ impl Loader {
             index: self.active(tenant, &keks, &rows)?,
             request: self.active(tenant, &keks, &rows)?,
         })
+    }
+
+    /// Lists the keys of a tenant, which must be the current ones.
+    pub(super) async fn list_tenant_keys(&self, tenant: TenantId) -> Result<Vec<KeyRow>, Error> {
+        self.list_verified(tenant).await
+    }
+
+    /// Lists the keys of the vault, which must be the current ones.
+    pub(super) async fn list_system_keys(&self) -> Result<Vec<KeyRow>, Error> {
+        self.list_verified(VAULT).await
+    }
+
+    /// Reads keys, again while a concurrent change is seen halfway, and verifies their keyset.
+    async fn list_verified(&self, owner: TenantId) -> Result<Vec<KeyRow>, Error> {
+        let mut attempt = 1;
+        loop {
+            let listed = match owner == VAULT {
+                true => store::list_system_keys(&self.db).await?,
+                false => store::list_tenant_keys(&self.db, owner).await?,
+            };
+            let Some(control) = self.control.get() else {
+                return Ok(listed.rows);
+            };
+            // A tenant that does not exist.
+            if listed.rows.is_empty() {
+                return Ok(listed.rows);
+            }
+            let verified = self
+                .authority
+                .verify_keyset(control, owner.number, &listed.keyset);
+            match verified {
+                Ok(()) => return Ok(listed.rows),
+                Err(KeysetMismatch::Older) if attempt < ATTEMPTS => attempt += 1,
+                Err(_) => {
+                    metrics::counter!("keys_altered_total").increment(1);
+                    return Err(Error::AlteredKeyset(match owner == VAULT {
+                        true => "the vault".to_owned(),
+                        false => format!("tenant {}", owner.uuid),
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Unwraps every usable key-encryption key of a tenant.
+    pub(super) async fn unwrap_keks(
+        &self,
+        tenant: TenantId,
+        rows: &[KeyRow],
+    ) -> Result<Vec<Key<TenantKek>>, Error> {
+        let mut keks = Vec::new();
+        for row in usable::<TenantKek>(rows) {
+            let context = self.context(tenant, row.version);
+            let kek = unwrap_below_root(&self.roots, &row.wrapped, &context).await?;
+            keks.push(require_check_value(kek, row)?);
+        }
+        Ok(keks)
     }
 
     /// Unwraps every usable version of a sealing key; one must be active.
@@ -73,7 +135,7 @@ impl Loader {
                 .iter()
                 .find_map(|kek| cloakroom_crypto::unwrap(kek, &context, &row.wrapped).ok())
                 .ok_or_else(|| Error::WrongKey(format!("a tenant's {} key", P::PURPOSE.name())))?;
-            Ok((row.version, key))
+            Ok((row.version, require_check_value(key, row)?))
         };
         usable::<P>(rows).map(unwrap).collect()
     }
@@ -95,7 +157,29 @@ impl Loader {
         ))
     }
 
-    fn context(&self, tenant: TenantId, version: u32) -> WrapContext<'_> {
+    /// Wraps a key of a tenant with another key-encryption key.
+    pub(super) fn rewrap(
+        &self,
+        tenant: TenantId,
+        keks: &[Key<TenantKek>],
+        kek: &Key<TenantKek>,
+        row: &KeyRow,
+    ) -> Result<Vec<u8>, Error> {
+        let context = self.context(tenant, row.version);
+        let broken = || Error::WrongKey("a key of a tenant".to_owned());
+        let purpose = KeyPurpose::try_from(row.purpose).map_err(|_| broken())?;
+        let rewrapped = match purpose {
+            KeyPurpose::Data => rewrap_one::<Data>(keks, kek, &context, row),
+            KeyPurpose::Fingerprint => rewrap_one::<Fingerprinting>(keks, kek, &context, row),
+            KeyPurpose::Index => rewrap_one::<Index>(keks, kek, &context, row),
+            KeyPurpose::Reply => rewrap_one::<Reply>(keks, kek, &context, row),
+            KeyPurpose::Request => rewrap_one::<Request>(keks, kek, &context, row),
+            _ => None,
+        };
+        rewrapped.ok_or_else(broken)
+    }
+
+    pub(super) fn context(&self, tenant: TenantId, version: u32) -> WrapContext<'_> {
         WrapContext {
             environment: &self.environment,
             tenant: Some(tenant.uuid.into_bytes()),
@@ -108,7 +192,7 @@ impl Loader {
     where
         RootKek: Wraps<P>,
     {
-        let rows = store::list_system_keys(&self.db).await?;
+        let rows = self.list_system_keys().await?;
         let mut versions = Vec::new();
         for row in usable::<P>(&rows) {
             let context = WrapContext {
@@ -116,7 +200,8 @@ impl Loader {
                 tenant: None,
                 version: row.version,
             };
-            versions.push(unwrap_below_root(&self.roots, &row.wrapped, &context).await?);
+            let key = unwrap_below_root(&self.roots, &row.wrapped, &context).await?;
+            versions.push(require_check_value(key, row)?);
         }
         if versions.is_empty() {
             let is_in_use = store::any_tenant_keys(&self.db).await?;
@@ -144,8 +229,32 @@ impl Loader {
     }
 }
 
+fn rewrap_one<P: Purpose>(
+    keks: &[Key<TenantKek>],
+    kek: &Key<TenantKek>,
+    context: &WrapContext<'_>,
+    row: &KeyRow,
+) -> Option<Vec<u8>>
+where
+    TenantKek: Wraps<P>,
+{
+    let key = keks
+        .iter()
+        .find_map(|old| cloakroom_crypto::unwrap::<_, P>(old, context, &row.wrapped).ok());
+    let key = require_check_value(key?, row).ok()?;
+    cloakroom_crypto::wrap(kek, &key, context).ok()
+}
+
+/// The keyset authenticates the check value, so that no other version of the wrapped bytes can take its place.
+fn require_check_value<P: Purpose>(key: Key<P>, row: &KeyRow) -> Result<Key<P>, Error> {
+    match key.check_value().as_bytes()[..] == row.check_value {
+        true => Ok(key),
+        false => Err(Error::WrongKey(format!("a {} key", P::PURPOSE.name()))),
+    }
+}
+
 /// Rows of one purpose in a usable state; the store lists active ones first.
 pub(super) fn usable<P: Purpose>(rows: &[KeyRow]) -> impl Iterator<Item = &KeyRow> {
     rows.iter()
-        .filter(|row| row.purpose == P::PURPOSE.number() && State::from_number(row.state).is_some())
+        .filter(|row| row.purpose == P::PURPOSE.number() && State::is_usable(row.state))
 }

@@ -7,10 +7,16 @@ mod api;
 mod audit_authority;
 mod create;
 mod destroy;
+mod fence;
+mod generation;
 mod inspect;
 mod keyring;
+mod keyset;
 mod load;
 mod mac_keys;
+mod reseal;
+mod rewrap;
+mod rotate;
 mod security_code_kek;
 mod signing_keys;
 mod store;
@@ -26,7 +32,13 @@ pub use self::create::{NewTenantKeys, initialize};
 pub use self::destroy::destroy_tenant_keys;
 pub use self::inspect::{KeyReport, inspect};
 pub use self::keyring::Keyring;
+pub use self::keyset::{
+    KeysetAuthority, KeysetChange, KeysetMismatch, KeysetState, StoredKeyset, VAULT,
+};
 pub use self::mac_keys::ControlKey;
+pub use self::reseal::ResealedPage;
+pub use self::rewrap::Rewrapped;
+pub use self::rotate::{KeyVersion, NewKek, NewVersion, Transition, change_state, count_change};
 pub use self::security_code_kek::SecurityCodeKek;
 pub use self::signing_keys::SigningKey;
 pub(crate) use self::store::STATEMENTS;
@@ -51,6 +63,11 @@ pub enum Error {
     SystemKeysLost,
     #[error("{0} cannot be unwrapped: it was wrapped by another root key, or altered")]
     WrongKey(String),
+    /// SQL changed the keys: none of them is used.
+    #[error(
+        "the keys of {0} were inserted, restored or changed outside the vault; `cloakroom doctor` names them"
+    )]
+    AlteredKeyset(String),
     #[error("the vault has no {0} yet")]
     Missing(&'static str),
     /// A sealed value failed to open: altered, moved, or sealed under another key.
@@ -104,17 +121,39 @@ where
 /// State of a key's lifecycle. The numbers are stored in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
+    /// Opens what nodes seal that already know it as active.
+    PreActive = 1,
     Active = 2,
     DecryptOnly = 3,
+    Destroyed = 4,
+    /// Like decrypt-only, but statements of nodes that do not know its successor yet are accepted.
+    Retiring = 5,
 }
 
 impl State {
-    /// Keys in other states (1 pre-active, 4 destroyed) are not loaded.
-    fn from_number(number: i16) -> Option<Self> {
-        match number {
-            2 => Some(Self::Active),
-            3 => Some(Self::DecryptOnly),
-            _ => None,
+    pub fn from_number(number: i16) -> Option<Self> {
+        let all = [
+            Self::PreActive,
+            Self::Active,
+            Self::DecryptOnly,
+            Self::Destroyed,
+            Self::Retiring,
+        ];
+        all.into_iter().find(|state| *state as i16 == number)
+    }
+
+    /// Whether keys in this state are loaded.
+    fn is_usable(number: i16) -> bool {
+        Self::from_number(number).is_some_and(|state| state != Self::Destroyed)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PreActive => "pre-active",
+            Self::Active => "active",
+            Self::DecryptOnly => "decrypt-only",
+            Self::Destroyed => "destroyed",
+            Self::Retiring => "retiring",
         }
     }
 }

@@ -4,11 +4,13 @@ use cloakroom_crypto::{
     Key, PolicyDigest, Purpose as _, RecordContext, SignatureKey, Signing, WrapContext, open, seal,
 };
 use cloakroom_platform::storage::Transaction;
+use jiff::Timestamp;
 
-use super::create::wrap_below_root;
+use super::create::{NewKey, wrap_below_root};
+use super::keyset::KeysetChange;
 use super::load::usable;
 use super::store::{self, SigningKeyRow};
-use super::{Error, Keyring, unwrap_below_root};
+use super::{Error, Keyring, State, unwrap_below_root};
 
 /// A key pair that signs webhook deliveries.
 pub struct SigningKey {
@@ -27,7 +29,7 @@ impl SigningKey {
 impl Keyring {
     /// Loads the key pairs, newest first. The first one signs; receivers may still verify with the others.
     pub async fn load_signing_keys(&self) -> Result<Vec<SigningKey>, Error> {
-        let wrapped = store::list_system_keys(&self.loader.db).await?;
+        let wrapped = self.loader.list_system_keys().await?;
         let mut keys = Vec::new();
         for row in store::list_signing_keys(&self.loader.db).await? {
             let key_row = usable::<Signing>(&wrapped).find(|key| key.version == row.version);
@@ -47,13 +49,14 @@ impl Keyring {
         Ok(keys)
     }
 
-    /// Creates the key pair after `version`, which signs from then on; false if another node has created it.
+    /// Creates the key pair after `newest`, which signs from then on; `None` if another node has created it.
     pub async fn create_signing_key(
         &self,
         transaction: &Transaction,
-        version: u32,
-    ) -> Result<bool, Error> {
-        let version = version + 1;
+        newest: u32,
+        at: Timestamp,
+    ) -> Result<Option<KeysetChange>, Error> {
+        let version = newest + 1;
         let pair = tokio::task::spawn_blocking(SignatureKey::generate);
         let pair = pair
             .await
@@ -61,8 +64,13 @@ impl Keyring {
             .map_err(|_| Error::Seal)?;
         let public_key = pair.public_key().map_err(|_| Error::Seal)?;
         let key = Key::<Signing>::generate();
-        let context = self.signing_context(version);
-        let wrapped = wrap_below_root(&self.loader.roots, &key, &context).await?;
+        let new = NewKey {
+            environment: &self.loader.environment,
+            tenant: None,
+            version,
+            at,
+        };
+        let wrapped = wrap_below_root(&self.loader.roots, &key, &new).await?;
         let pkcs8 = pair.expose_for_sealing().map_err(|_| Error::Seal)?;
         let record = SigningRecord::new(version, &public_key);
         let record = record.context(&self.loader.environment);
@@ -73,7 +81,22 @@ impl Keyring {
             sealed,
         };
         let purpose = Signing::PURPOSE.number();
-        Ok(store::insert_signing_key(transaction, purpose, &wrapped, &row).await?)
+        let known = store::list_system_keys_within(transaction).await?.rows;
+        if !store::insert_signing_key(transaction, purpose, &wrapped, &row).await? {
+            return Ok(None);
+        }
+        let replaced = known
+            .into_iter()
+            .filter(|row| row.purpose == purpose && row.version == newest);
+        let replaced = replaced.map(|mut row| {
+            let before = row.member();
+            row.state = State::DecryptOnly as i16;
+            (before, row.member())
+        });
+        Ok(Some(KeysetChange {
+            replaced: replaced.collect(),
+            inserted: vec![wrapped.member()],
+        }))
     }
 
     fn signing_context(&self, version: u32) -> WrapContext<'_> {

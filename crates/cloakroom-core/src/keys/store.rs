@@ -2,6 +2,10 @@
 
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
+use jiff::Timestamp;
+use tokio_postgres::Row;
+
+use super::keyset::{KeysetState, StoredKeyset};
 
 /// A wrapped key as stored.
 pub(super) struct KeyRow {
@@ -10,24 +14,49 @@ pub(super) struct KeyRow {
     pub state: i16,
     pub wrapped: Vec<u8>,
     pub check_value: Vec<u8>,
+    pub created_at: Timestamp,
+    /// When it began to seal or authenticate.
+    pub activated_at: Option<Timestamp>,
+}
+
+/// Keys with the state of their keyset, the active ones first.
+macro_rules! list_keys {
+    ($table:literal, $tenant:literal, $where:literal) => {
+        concat!(
+            "select key.purpose, key.version, key.state, key.wrapped, key.check_value, key.created_at,
+               key.activated_at, keyset.generation, keyset.digest, keyset.row_mac
+        from ",
+            $table,
+            " key
+        left join access_state keyset
+          on keyset.tenant_id = ",
+            $tenant,
+            "
+         and keyset.bucket = 256",
+            $where,
+            "
+        order by (key.state = 2) desc, key.version desc"
+        )
+    };
 }
 
 statements! {
+    // Locks the row until the end of the transaction, so that only one process initializes the vault.
     BIND_ENVIRONMENT: "keys::bind_environment" =
         "insert into vault (environment)
         values ($1)
-        on conflict (only_row) do nothing";
+        on conflict (only_row) do update
+        set environment = vault.environment";
     FIND_ENVIRONMENT: "keys::find_environment" =
         "select environment
         from vault";
     INSERT_SYSTEM_KEY: "keys::insert_system_key" =
-        "insert into system_key (purpose, version, state, wrapped, check_value)
-        values ($1, $2, $3, $4, $5)
-        on conflict (purpose, version) do nothing";
-    LIST_SYSTEM_KEYS: "keys::list_system_keys" =
-        "select purpose, version, state, wrapped, check_value
-        from system_key
-        order by state, version desc";
+        "insert into system_key (purpose, version, state, wrapped, check_value, created_at, activated_at)
+        values ($1, $2, $3, $4, $5, $6, $7)";
+    INSERT_SYSTEM_KEYSET: "keys::insert_system_keyset" =
+        "insert into access_state (tenant_id, bucket, generation, digest, row_mac)
+        values (0, 256, $1, $2, $3)";
+    LIST_SYSTEM_KEYS: "keys::list_system_keys" = list_keys!("system_key", "0", "");
     // The newest version signs. Deactivates the one before it; does nothing if another node has inserted this one.
     INSERT_SIGNING_KEY: "keys::insert_signing_key" =
         "with deactivated as (
@@ -37,8 +66,8 @@ statements! {
               and version = $2 - 1
             returning true
         ), wrapped as (
-            insert into system_key (purpose, version, state, wrapped, check_value)
-            select $1, $2, $3, $4, $5
+            insert into system_key (purpose, version, state, wrapped, check_value, created_at, activated_at)
+            select $1, $2, $3, $4, $5, $8, $9
             where (select count(*) from deactivated) = least($2 - 1, 1)
             on conflict do nothing
             returning true
@@ -52,11 +81,56 @@ statements! {
         from webhook_signing_key
         order by version desc
         limit 3";
+    FIND_GENERATION: "keys::find_generation" =
+        "select keys_generation
+        from vault";
+    LIST_CHANGED_TENANTS: "keys::list_changed_tenants" =
+        "select distinct tenant_id
+        from key_rotation
+        where generation > $1
+        limit $2";
     ANY_TENANT_KEYS: "keys::any_tenant_keys" =
         "select exists (select from tenant_key)";
     INSERT_TENANT_KEY: "keys::insert_tenant_key" =
-        "insert into tenant_key (tenant_id, purpose, version, state, wrapped, check_value)
-        values ($1, $2, $3, $4, $5, $6)";
+        "insert into tenant_key
+            (tenant_id, purpose, version, state, wrapped, check_value, created_at, activated_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8)";
+    WRITE_TENANT_KEY: "keys::write_tenant_key" =
+        "update tenant_key
+        set state = $4,
+            wrapped = $5,
+            activated_at = $6
+        where tenant_id = $1
+          and purpose = $2
+          and version = $3";
+    // The wrapped bytes before are compared: two processes may replace the root key at the same time.
+    REPLACE_WRAPPED: "keys::replace_wrapped" =
+        "with vault_key as (
+            update system_key
+            set wrapped = $5
+            where $1 = 0
+              and purpose = $2
+              and version = $3
+              and wrapped = $4
+            returning true
+        ), key_of_tenant as (
+            update tenant_key
+            set wrapped = $5
+            where tenant_id = $1
+              and purpose = $2
+              and version = $3
+              and wrapped = $4
+            returning true
+        )
+        select true
+        from vault_key
+        union all
+        select true
+        from key_of_tenant";
+    COUNT_CHANGE: "keys::count_change" =
+        "update vault
+        set keys_generation = keys_generation + 1
+        returning keys_generation";
     // State 4 is destroyed. The rows remain as evidence that the keys existed.
     DESTROY_TENANT_KEYS: "keys::destroy_tenant_keys" =
         "update tenant_key
@@ -64,15 +138,15 @@ statements! {
             wrapped = ''
         where tenant_id = $1";
     LIST_TENANT_KEYS: "keys::list_tenant_keys" =
-        "select purpose, version, state, wrapped, check_value
-        from tenant_key
-        where tenant_id = $1
-        order by state, version desc";
+        list_keys!("tenant_key", "$1", "\n        where key.tenant_id = $1");
 }
 
-/// Binds an unbound database to an environment; does nothing if it is already bound.
-pub(super) async fn bind_environment(db: &Db, environment: &str) -> Result<(), Error> {
-    db.write(&BIND_ENVIRONMENT, &[&environment]).await?;
+/// Binds an unbound database to an environment, and locks the row of the vault.
+pub(super) async fn bind_environment(
+    transaction: &Transaction,
+    environment: &str,
+) -> Result<(), Error> {
+    transaction.run(&BIND_ENVIRONMENT, &[&environment]).await?;
     Ok(())
 }
 
@@ -83,26 +157,63 @@ pub(super) async fn find_environment(db: &Db) -> Result<Option<String>, Error> {
         .map(|row| row.get(0)))
 }
 
-/// Inserts a system key unless one of that purpose and version exists.
-pub(super) async fn insert_system_key(db: &Db, key: &KeyRow) -> Result<(), Error> {
-    let version = key.version.cast_signed();
-    db.write(
-        &INSERT_SYSTEM_KEY,
-        &[
+/// Inserts the first keys of the vault with the state of their keyset.
+pub(super) async fn insert_system_keys(
+    transaction: &Transaction,
+    keys: &[KeyRow],
+    state: &KeysetState,
+) -> Result<(), Error> {
+    for key in keys {
+        let params: Params<'_> = &[
             &key.purpose,
-            &version,
+            &key.version.cast_signed(),
             &key.state,
             &key.wrapped,
             &key.check_value,
-        ],
-    )
-    .await?;
+            &key.created_at,
+            &key.activated_at,
+        ];
+        transaction.run(&INSERT_SYSTEM_KEY, params).await?;
+    }
+    let params: Params<'_> = &[&state.generation, &state.digest, &state.row_mac];
+    transaction.run(&INSERT_SYSTEM_KEYSET, params).await?;
     Ok(())
 }
 
-pub(super) async fn list_system_keys(db: &Db) -> Result<Vec<KeyRow>, Error> {
-    let rows = db.read(&LIST_SYSTEM_KEYS, &[]).await?;
-    Ok(rows.iter().map(key_row).collect())
+/// Keys as one statement read them, and what authenticates them.
+pub(super) struct ListedKeys {
+    pub rows: Vec<KeyRow>,
+    pub keyset: StoredKeyset,
+}
+
+impl ListedKeys {
+    fn read(rows: &[Row]) -> Self {
+        let state = rows.first().and_then(|row| {
+            Some(KeysetState {
+                generation: row.get::<_, Option<i64>>(7)?,
+                digest: row.get(8),
+                row_mac: row.get(9),
+            })
+        });
+        let rows: Vec<KeyRow> = rows.iter().map(key_row).collect();
+        let members = rows.iter().map(KeyRow::member).collect();
+        Self {
+            rows,
+            keyset: StoredKeyset { state, members },
+        }
+    }
+}
+
+pub(super) async fn list_system_keys(db: &Db) -> Result<ListedKeys, Error> {
+    Ok(ListedKeys::read(&db.read(&LIST_SYSTEM_KEYS, &[]).await?))
+}
+
+/// Lists the keys of the vault within the transaction that initializes it.
+pub(super) async fn list_system_keys_within(
+    transaction: &Transaction,
+) -> Result<ListedKeys, Error> {
+    let rows = transaction.run(&LIST_SYSTEM_KEYS, &[]).await?;
+    Ok(ListedKeys::read(&rows))
 }
 
 /// A key pair that signs, as stored.
@@ -127,6 +238,8 @@ pub(super) async fn insert_signing_key(
         &key.check_value,
         &row.public_key,
         &row.sealed,
+        &key.created_at,
+        &key.activated_at,
     ];
     let rows = transaction.run(&INSERT_SIGNING_KEY, params).await?;
     Ok(!rows.is_empty())
@@ -135,12 +248,28 @@ pub(super) async fn insert_signing_key(
 /// Lists the newest key pairs, newest first.
 pub(super) async fn list_signing_keys(db: &Db) -> Result<Vec<SigningKeyRow>, Error> {
     let rows = db.read(&LIST_SIGNING_KEYS, &[]).await?;
-    let row = |row: &tokio_postgres::Row| SigningKeyRow {
+    let row = |row: &Row| SigningKeyRow {
         version: row.get::<_, i32>(0).cast_unsigned(),
         public_key: row.get(1),
         sealed: row.get(2),
     };
     Ok(rows.iter().map(row).collect())
+}
+
+/// How often keys were changed.
+pub(super) async fn find_generation(db: &Db) -> Result<i64, Error> {
+    let row = db.read_optional(&FIND_GENERATION, &[]).await?;
+    Ok(row.map_or(0, |row| row.get(0)))
+}
+
+/// Lists tenants whose keys were changed after a generation.
+pub(super) async fn list_changed_tenants(
+    db: &Db,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<i32>, Error> {
+    let rows = db.read(&LIST_CHANGED_TENANTS, &[&after, &limit]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 /// Whether the vault has ever had a tenant.
@@ -165,10 +294,48 @@ pub(super) async fn insert_tenant_key(
                 &key.state,
                 &key.wrapped,
                 &key.check_value,
+                &key.created_at,
+                &key.activated_at,
             ],
         )
         .await?;
     Ok(())
+}
+
+/// Writes state, wrapped bytes and time of activation of a key.
+pub(super) async fn write_tenant_key(
+    transaction: &Transaction,
+    tenant: TenantId,
+    key: &KeyRow,
+) -> Result<(), Error> {
+    let params: Params<'_> = &[
+        &tenant.number,
+        &key.purpose,
+        &key.version.cast_signed(),
+        &key.state,
+        &key.wrapped,
+        &key.activated_at,
+    ];
+    transaction.run(&WRITE_TENANT_KEY, params).await?;
+    Ok(())
+}
+
+/// Replaces the wrapped bytes of a key of the vault or of a tenant; false if they were replaced meanwhile.
+pub(super) async fn replace_wrapped(
+    db: &Db,
+    owner: i32,
+    key: &KeyRow,
+    wrapped: &[u8],
+) -> Result<bool, Error> {
+    let version = key.version.cast_signed();
+    let params: Params<'_> = &[&owner, &key.purpose, &version, &key.wrapped, &wrapped];
+    Ok(!db.write(&REPLACE_WRAPPED, params).await?.is_empty())
+}
+
+/// Increases the generation of keys; returns the new one.
+pub(super) async fn count_change(transaction: &Transaction) -> Result<i64, Error> {
+    let rows = transaction.run(&COUNT_CHANGE, &[]).await?;
+    Ok(rows.first().map_or(0, |row| row.get(0)))
 }
 
 pub(super) async fn destroy_tenant_keys(
@@ -181,17 +348,30 @@ pub(super) async fn destroy_tenant_keys(
     Ok(())
 }
 
-pub(super) async fn list_tenant_keys(db: &Db, tenant: TenantId) -> Result<Vec<KeyRow>, Error> {
+pub(super) async fn list_tenant_keys(db: &Db, tenant: TenantId) -> Result<ListedKeys, Error> {
     let rows = db.read(&LIST_TENANT_KEYS, &[&tenant.number]).await?;
+    Ok(ListedKeys::read(&rows))
+}
+
+/// Lists the keys of a tenant within a transaction that holds the lock of their keyset.
+pub(super) async fn list_tenant_keys_within(
+    transaction: &Transaction,
+    tenant: TenantId,
+) -> Result<Vec<KeyRow>, Error> {
+    let rows = transaction
+        .run(&LIST_TENANT_KEYS, &[&tenant.number])
+        .await?;
     Ok(rows.iter().map(key_row).collect())
 }
 
-fn key_row(row: &tokio_postgres::Row) -> KeyRow {
+fn key_row(row: &Row) -> KeyRow {
     KeyRow {
         purpose: row.get(0),
         version: row.get::<_, i32>(1).cast_unsigned(),
         state: row.get(2),
         wrapped: row.get(3),
         check_value: row.get(4),
+        created_at: row.get(5),
+        activated_at: row.get(6),
     }
 }

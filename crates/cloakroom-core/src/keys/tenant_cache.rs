@@ -92,6 +92,21 @@ impl TenantCache {
         self.entries.invalidate(&tenant.number).await;
     }
 
+    pub(super) fn evict_all(&self) {
+        self.entries.invalidate_all();
+    }
+
+    /// Loads the keys of these tenants again, as far as they are cached.
+    pub(super) async fn reload_cached(&self, tenants: &[i32]) -> Result<(), Error> {
+        for number in tenants {
+            if let Some(entry) = self.entries.get(number).await {
+                let reload: Loading<'_> = Box::pin(self.reload(entry.keys.tenant));
+                reload.await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Age of the keys that were loaded first. Above the TTL, the provider is unavailable.
     pub(super) fn oldest_age(&self) -> Duration {
         let ages = self

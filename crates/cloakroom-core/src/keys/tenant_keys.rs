@@ -48,6 +48,20 @@ impl TenantKeys {
         self.data.open(&self.context(record), sealed)
     }
 
+    /// The version that seals data.
+    pub fn data_version(&self) -> u32 {
+        self.data.active
+    }
+
+    /// Opens a value and seals it under the active version; `None` if it is sealed under that already.
+    pub fn reseal(&self, record: &Record<'_>, sealed: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        if self.data.is_active(sealed) {
+            return Ok(None);
+        }
+        let opened = self.open(record, sealed)?;
+        self.seal(record, opened.expose()).map(Some)
+    }
+
     /// Seals a response that is stored for an idempotency key.
     pub fn seal_response(&self, record: &Record<'_>, plaintext: &[u8]) -> Result<Vec<u8>, Error> {
         self.reply.seal(&self.context(record), plaintext)
@@ -129,6 +143,11 @@ impl<P: SealsRecords> SealingKeys<P> {
         let version = sealed_key_version(sealed).map_err(|_| Error::Integrity)?;
         let key = self.version(version).ok_or(Error::Integrity)?;
         open(key, context, sealed).map_err(|_| Error::Integrity)
+    }
+
+    /// Whether a value is sealed under the active version.
+    pub(super) fn is_active(&self, sealed: &[u8]) -> bool {
+        sealed_key_version(sealed).is_ok_and(|version| version == self.active)
     }
 
     /// Whether a value was sealed under a version that is not loaded (yet).

@@ -110,9 +110,14 @@ impl RateLimits {
     }
 }
 
-/// Writes the heartbeat of this node and updates the number of running nodes.
+/// Writes the heartbeat of this node, updates the number of running nodes, and loads keys that were changed.
 pub async fn write_heartbeat(limits: &RateLimits) -> Result<(), storage::Error> {
-    let others = store::write_heartbeat(&limits.vault.db, limits.node).await?;
+    let (db, keys) = (&limits.vault.db, &limits.vault.keys);
+    let (others, newest) = store::write_heartbeat(db, limits.node, keys.generation()).await?;
+    // Without the keys, the generation is not acknowledged, and the next heartbeat tries again.
+    if let Ok(true) = keys.learn(newest).await {
+        store::write_heartbeat(db, limits.node, keys.generation()).await?;
+    }
     limits.nodes.store(others + 1, Ordering::Relaxed);
     metrics::gauge!("nodes_running").set((others + 1) as f64);
     Ok(())

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cloakroom_platform::batching::{BatchHandler, BatchLimits, Batcher};
-use cloakroom_platform::storage::{Db, Error, Redis, RedisUnavailable, Script, statements};
+use cloakroom_platform::storage::{Db, Error, Params, Redis, RedisUnavailable, Script, statements};
 use futures_util::future::join_all;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -31,15 +31,16 @@ const ADMIT: Script = Script {
 statements! {
     TELL_NODE: "rate_limits::tell_node" =
         "with told as (
-            insert into node (node_id, version, started_at, seen_at)
-            values ($1, $2, now(), now())
+            insert into node (node_id, version, started_at, seen_at, keys_generation)
+            values ($1, $2, now(), now(), $5)
             on conflict (node_id) do update
-            set seen_at = now()
+            set seen_at = now(),
+                keys_generation = excluded.keys_generation
         ), gone as (
             delete from node
             where seen_at < now() - make_interval(secs => $4)
         )
-        select count(*)
+        select count(*), (select keys_generation from vault)
         from node
         where node_id <> $1
           and seen_at > now() - make_interval(secs => $3)";
@@ -49,14 +50,19 @@ statements! {
         where seen_at > now() - make_interval(secs => $1)";
 }
 
-/// Writes the heartbeat of this node and counts the other running nodes.
-pub(super) async fn write_heartbeat(db: &Db, node: Uuid) -> Result<u64, Error> {
+/// Writes the heartbeat of this node, which acknowledges a generation of keys. Returns the number of other running nodes
+/// and the newest generation.
+pub(super) async fn write_heartbeat(
+    db: &Db,
+    node: Uuid,
+    acknowledged: i64,
+) -> Result<(u64, i64), Error> {
     let version = env!("CARGO_PKG_VERSION");
     let (timeout, retention) = (NODE_TIMEOUT.as_secs_f64(), NODE_RETENTION.as_secs_f64());
-    let rows = db
-        .write(&TELL_NODE, &[&node, &version, &timeout, &retention])
-        .await?;
-    Ok(count(&rows))
+    let params: Params<'_> = &[&node, &version, &timeout, &retention, &acknowledged];
+    let rows = db.write(&TELL_NODE, params).await?;
+    let newest: Option<i64> = rows.first().and_then(|row| row.get(1));
+    Ok((count(&rows), newest.unwrap_or(acknowledged)))
 }
 
 /// Counts the running nodes.

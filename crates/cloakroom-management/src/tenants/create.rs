@@ -46,15 +46,18 @@ pub async fn create(vault: &Vault, new: NewTenant) -> Result<Tenant, Error> {
         };
         let row_mac = row.row_mac(vault.keys.control());
         let (root, environment) = (vault.keys.root(), vault.keys.environment());
-        let keys = keys::NewTenantKeys::create(root, environment, row.id).await?;
-        let mut change = access_change::begin(vault, row.id, &[Bucket::TENANT]).await?;
+        let at = vault.clock.now().await?;
+        let keys = keys::NewTenantKeys::create(root, environment, row.id, at).await?;
+        let buckets = [Bucket::TENANT, Bucket::KEYS];
+        let mut change = access_change::begin(vault, row.id, &buckets).await?;
         let Some(created_at) = store::insert(&change, &row, &row_mac).await? else {
             // Another tenant has the number now.
             change.roll_back().await;
             continue;
         };
         change.insert(Bucket::TENANT, &row_mac)?;
-        keys.insert(&change, row.id).await?;
+        let keys = keys.insert(&change, row.id).await?;
+        change.change_keys(keys)?;
         let id = row.id.uuid;
         let entry = Entry::by_system(number, Operation::Create, EntityKind::Tenant, id);
         change.commit(&[entry]).await?;

@@ -140,8 +140,8 @@ impl Removal {
 async fn remove(vault: &Vault, tenant: TenantId, removal: Removal) -> Result<(), Error> {
     // An operator can delete a tenant whose webhooks or branding are not current.
     let buckets: &[Bucket] = match removal.requires_due {
-        true => &[Bucket::TENANT, Bucket::RESOURCES],
-        false => &[Bucket::TENANT],
+        true => &[Bucket::TENANT, Bucket::RESOURCES, Bucket::KEYS],
+        false => &[Bucket::TENANT, Bucket::KEYS],
     };
     let mut change = access_change::begin(vault, tenant, buckets).await?;
     match mark_deleted(vault, &mut change, tenant, &removal).await {
@@ -181,7 +181,8 @@ async fn mark_deleted(
     let row_mac = deleted.row_mac(control);
     store::mark_deleted(change, &deleted, &row_mac, removal.by).await?;
     change.replace(Bucket::TENANT, &stored.row_mac, &row_mac)?;
-    keys::destroy_tenant_keys(change, tenant).await?;
+    let keys = keys::destroy_tenant_keys(change, tenant).await?;
+    change.change_keys(keys)?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use cloakroom_core::access::{ApplicationKind, Permission, PrincipalKind};
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::current_keys::with_current_keys;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::keys::ControlKey;
 use cloakroom_crypto::{Sensitive, random_base58};
@@ -24,6 +25,16 @@ pub struct CreatedSession {
 
 /// Creates a session and the key of its page.
 pub async fn create(
+    vault: &TokenVault,
+    caller: &Caller,
+    new: NewSession,
+    template: &ResponseTemplate<'_, CreatedSession>,
+) -> Result<CreatedSession, Error> {
+    let create = || create_once(vault, caller, new.clone(), template);
+    with_current_keys(&vault.keys, caller, create).await
+}
+
+async fn create_once(
     vault: &TokenVault,
     caller: &Caller,
     new: NewSession,

@@ -11,6 +11,7 @@ mod create;
 mod find;
 mod form;
 mod new_session;
+mod reseal;
 mod sealed;
 mod session;
 mod store;
@@ -18,6 +19,7 @@ mod submit;
 mod sweep;
 
 use cloakroom_core::access::{ApplicationKind, PermissionDenied};
+use cloakroom_core::current_keys::MayBeStale;
 use cloakroom_core::{audit, keys};
 use cloakroom_platform::api::FieldError;
 use cloakroom_platform::storage;
@@ -28,6 +30,7 @@ pub use self::browser::routes as browser_routes;
 pub use self::create::{CreatedSession, create};
 pub use self::find::find;
 pub use self::new_session::NewSession;
+pub use self::reseal::reseal;
 pub use self::session::{Session, Status};
 pub(crate) use self::store::STATEMENTS;
 pub use self::sweep::sweep;
@@ -54,4 +57,14 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl MayBeStale for Error {
+    fn is_stale_key(&self) -> bool {
+        match self {
+            Self::Storage(error) => error.is_stale_key(),
+            Self::Intent(error) => error.is_stale_key(),
+            _ => false,
+        }
+    }
 }

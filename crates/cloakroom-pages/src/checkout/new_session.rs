@@ -20,7 +20,7 @@ const REFERENCE_LENGTH_MAX: usize = 50;
 const AMOUNT_MAX: i64 = 999_999_999_999;
 
 /// A session to create, not yet validated.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct NewSession {
     pub return_url: Option<String>,
     pub cancel_url: Option<String>,

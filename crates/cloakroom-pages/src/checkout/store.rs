@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use cloakroom_core::audit::{AuditedStatement, audited};
+use cloakroom_core::keys::ResealedPage;
+use cloakroom_core::{fenced, replace_sealed, sealed_page};
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 use tokio_postgres::Row;
@@ -28,7 +30,7 @@ statements! {
         "with fresh as (
             insert into checkout_session
                 (", columns!(), ")
-            values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+            values ($1, $2, $3, $4, $5, $6, $7, $8, ", fenced!("$1", "$9"), ")
             returning true
         ), ", audited!("fresh", entries = "$10", responses = "$11", events = "$12"), "
         select true
@@ -43,16 +45,19 @@ statements! {
         "select ", columns!(), ", expires_at <= now()
         from checkout_session
         where page_digest = $1");
-    COMPLETE: "checkout::complete" =
+    COMPLETE: "checkout::complete" = concat!(
         "update checkout_session
         set row_version = $3,
             state = $4,
-            sealed = $5
+            sealed = ", fenced!("$1", "$5"), "
         where tenant_id = $1
           and session_id = $2
           and row_version = $3 - 1
           and expires_at > now()
-        returning true";
+        returning true");
+    LIST_SEALED: "checkout::list_sealed" = sealed_page!(
+        "checkout_session", "session_id", concat!(columns!(), ", expires_at <= now()"));
+    REPLACE_SEALED: "checkout::replace_sealed" = replace_sealed!("checkout_session", "session_id");
     // Oldest expiry first. Nodes that sweep concurrently skip each other's rows.
     SWEEP: "checkout::sweep" =
         "with due as (
@@ -124,6 +129,27 @@ pub(super) async fn complete(
     ];
     let rows = transaction.run(&COMPLETE, params).await?;
     Ok(!rows.is_empty())
+}
+
+/// Lists up to `limit` sessions after an id, also expired ones.
+pub(super) async fn list_sealed(
+    db: &Db,
+    tenant: TenantId,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<(Uuid, StoredSession)>, Error> {
+    let params: Params<'_> = &[&tenant.number, &after, &limit];
+    let rows = db.read(&LIST_SEALED, params).await?;
+    let listed = |row: &Row| (row.get(1), StoredSession::read(row));
+    Ok(rows.iter().map(listed).collect())
+}
+
+pub(super) async fn replace_sealed(
+    db: &Db,
+    tenant: TenantId,
+    page: ResealedPage,
+) -> Result<ResealedPage, Error> {
+    page.write(db, &REPLACE_SEALED, tenant).await
 }
 
 /// Deletes up to `limit` sessions of all tenants that expired at least `retention` ago.

@@ -1,6 +1,7 @@
 //! Submits the card of a session: creates the token intent and completes the session, in one transaction.
 
 use cloakroom_core::audit::{self, AuditedTransaction, EntityKind, Entry, Operation};
+use cloakroom_core::current_keys::with_current_keys;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_tokens::TokenVault;
 use cloakroom_tokens::intents::{self, NewIntent, PreparedIntent};
@@ -24,6 +25,15 @@ pub(super) async fn submit(
     page: OpenedPage,
     card: SubmittedCard<'_>,
 ) -> Result<String, Error> {
+    let submit = || submit_once(vault, &page, &card);
+    with_current_keys(&vault.keys, &page.caller, submit).await
+}
+
+async fn submit_once(
+    vault: &TokenVault,
+    page: &OpenedPage,
+    card: &SubmittedCard<'_>,
+) -> Result<String, Error> {
     let OpenedPage { session, caller } = page;
     if session.status() != Status::Open {
         return Err(Error::NotOpen);
@@ -44,7 +54,7 @@ pub(super) async fn submit(
     if !errors.is_empty() {
         return Err(Error::Invalid(errors));
     }
-    let intent = intents::prepare(vault, &caller, new).await?;
+    let intent = intents::prepare(vault, caller, new).await?;
     let next = session.complete(Completion {
         token_intent_id: intent.id(),
         cardholder_name: name.map(str::to_owned),
@@ -58,9 +68,9 @@ pub(super) async fn submit(
         return Err(error);
     }
     let entity = EntityKind::CheckoutSession;
-    let completed = Entry::new(&caller, Operation::Update, entity, next.columns.id);
+    let completed = Entry::new(caller, Operation::Update, entity, next.columns.id);
     transaction
-        .commit(&[intent.entry(&caller), completed])
+        .commit(&[intent.entry(caller), completed])
         .await?;
     Ok(next.return_url(Some(intent.id())))
 }

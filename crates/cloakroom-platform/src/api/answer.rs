@@ -11,6 +11,7 @@ use super::ApiError;
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
 /// The response of a handler that succeeds.
+#[derive(Clone)]
 pub struct Answer {
     pub status: StatusCode,
     /// The URL of the created resource.

@@ -277,6 +277,10 @@ impl From<storage::Error> for ApiError {
                 "database_unavailable",
                 "The database is unavailable. Retry the request.",
             ),
+            storage::Error::StaleKey => Self::unavailable(
+                "keys_replaced",
+                "Encryption keys were replaced during the request. Nothing was changed; retry the request.",
+            ),
             // The idempotency middleware looks up the outcome of the other request.
             ref error if error.violated_constraint().is_some_and(is_lost_lease) => {
                 Self::conflict("Another request took over this idempotency key. Retry the request.")

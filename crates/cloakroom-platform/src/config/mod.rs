@@ -220,6 +220,11 @@ fn load_from(path: Option<&Path>, variables: Variables) -> Result<Config, Error>
     }
 }
 
+/// Loads a file without the environment.
+fn load_file(path: &Path) -> Result<Config, Error> {
+    load_from(Some(path), Variables::default().source(Some(Map::new())))
+}
+
 /// Merges file and environment. Environment variables take precedence.
 fn merge_sources(path: Option<&Path>, variables: Variables) -> Result<Map<String, Value>, Error> {
     let mut builder = ::config::Config::builder();

@@ -52,6 +52,9 @@ section! {
         pub transit_ca_file: Option<PathBuf> = None,
         /// Namespace, for Vault Enterprise and OpenBao.
         pub transit_namespace: Option<String> = None,
+        /// Configuration file whose section `root_key` describes the former root key, while the root key is rotated. Keys
+        /// that it wrapped can still be unwrapped.
+        pub previous: Option<PathBuf> = None,
         /// Time limit of a request to the provider while the node serves. Requests at startup and requests that
         /// create keys have ten seconds.
         pub deadline: Duration = Duration::from_millis(300),
@@ -77,6 +80,14 @@ choice! {
 }
 
 impl RootKey {
+    /// Reads the settings of the former root key, if it is configured. Environment variables do not override them.
+    pub fn load_previous(&self) -> Result<Option<Self>, Error> {
+        let Some(path) = &self.previous else {
+            return Ok(None);
+        };
+        super::load_file(path).map(|config| Some(config.root_key))
+    }
+
     /// Returns the path of the root key file, or an error that names the missing setting.
     pub fn require_file(&self) -> Result<&Path, Error> {
         self.file

@@ -119,7 +119,7 @@ impl Db {
         // The connection is still usable after an error that the server reported.
         if matches!(
             rows,
-            Ok(_) | Err(Error::Rejected { .. } | Error::RolledBack)
+            Ok(_) | Err(Error::Rejected { .. } | Error::RolledBack | Error::StaleKey)
         ) {
             in_flight.complete();
         }

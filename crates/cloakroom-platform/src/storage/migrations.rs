@@ -136,6 +136,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "search_expressions",
         sql: include_str!("../../../../migrations/0025_search_expressions.sql"),
     },
+    Migration {
+        number: 26,
+        name: "key_rotation",
+        sql: include_str!("../../../../migrations/0026_key_rotation.sql"),
+    },
 ];
 
 /// The table of applied migrations. They are identified by number alone: an applied migration is never edited.

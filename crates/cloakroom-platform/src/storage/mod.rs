@@ -49,6 +49,9 @@ pub enum Error {
         code: String,
         constraint: Option<String>,
     },
+    /// A value was encrypted under a key that was replaced meanwhile. Nothing was stored: encrypt again with current keys.
+    #[error("a value was encrypted under a key that was replaced; nothing was stored")]
+    StaleKey,
     /// The server rolled back the transaction, for example after a deadlock, or an earlier statement of it failed.
     #[error("the transaction was rolled back; nothing was stored")]
     RolledBack,
@@ -70,6 +73,7 @@ impl Error {
             Self::Unavailable(_) | Self::TooSlow(_) | Self::RolledBack => "database_unavailable",
             Self::OutcomeUnknown(_) => "outcome_unknown",
             Self::Rejected { .. } => "database_refused",
+            Self::StaleKey => "stale_key",
             Self::NotSent(kind) => kind,
         }
     }
@@ -124,6 +128,16 @@ fn is_server_failure(code: &SqlState) -> bool {
     matches!(class, Some("08" | "53" | "57" | "58")) || *code == SqlState::READ_ONLY_SQL_TRANSACTION
 }
 
+/// Columns of encrypted values. Statements set them to null if the key was replaced, which the database rejects.
+const SEALED_COLUMNS: [&str; 2] = ["sealed", "secret"];
+
+fn is_stale_key(error: &DbError) -> bool {
+    *error.code() == SqlState::NOT_NULL_VIOLATION
+        && error
+            .column()
+            .is_some_and(|column| SEALED_COLUMNS.contains(&column))
+}
+
 /// Converts a driver error, dropping the server's message.
 fn statement_error(statement: &'static str, error: &tokio_postgres::Error) -> Error {
     match error.as_db_error() {
@@ -133,6 +147,7 @@ fn statement_error(statement: &'static str, error: &tokio_postgres::Error) -> Er
         Some(db) if !has_error_severity(error) || is_server_failure(db.code()) => {
             Error::Unavailable(format!("{statement} failed with {}", db.code().code()))
         }
+        Some(db) if is_stale_key(db) => Error::StaleKey,
         Some(db) => Error::Rejected {
             statement,
             code: db.code().code().to_owned(),

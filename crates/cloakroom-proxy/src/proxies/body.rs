@@ -13,7 +13,7 @@ use super::proxy::{MASKED, Proxy, TransformList};
 use crate::transforms::TransformBody;
 
 /// A proxy to create, or the new state of one. Nothing in it is validated.
-#[derive(Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Default, Serialize, Deserialize, ToSchema)]
 #[schema(as = NewProxyBody)]
 pub struct NewProxy {
     /// Display name, one line.
@@ -83,7 +83,7 @@ pub struct NewProxy {
 }
 
 /// A reference to an application.
-#[derive(Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
 pub struct ApplicationReference {
     #[schema(value_type = Uuid)]
     pub id: Option<String>,

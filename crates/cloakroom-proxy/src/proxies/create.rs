@@ -4,6 +4,7 @@ use cloakroom_core::access::{AuthenticatedRow as _, Bucket, Permission};
 use cloakroom_core::access_change;
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::current_keys::with_current_keys;
 use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_platform::ids;
@@ -18,6 +19,16 @@ const PROXIES_MAX: i64 = 1_000;
 
 /// Creates a proxy with a new key.
 pub async fn create(
+    server: &ProxyServer,
+    caller: &Caller,
+    new: NewProxy,
+    template: &ResponseTemplate<'_, Proxy>,
+) -> Result<Proxy, Error> {
+    let create = || create_once(server, caller, new.clone(), template);
+    with_current_keys(&server.keys, caller, create).await
+}
+
+async fn create_once(
     server: &ProxyServer,
     caller: &Caller,
     new: NewProxy,

@@ -14,6 +14,7 @@ mod find;
 mod find_by_key;
 mod parameters;
 mod proxy;
+mod reseal;
 mod rotate;
 mod row;
 mod store;
@@ -22,6 +23,7 @@ mod update;
 use cloakroom_core::access::{GrantExceeded, LockError, PermissionDenied};
 use cloakroom_core::access_change::AccessChange;
 use cloakroom_core::audit::{AuditError, Entry};
+use cloakroom_core::current_keys::MayBeStale;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::keys;
 use cloakroom_platform::api::FieldError;
@@ -35,6 +37,7 @@ pub use self::delete::delete;
 pub use self::find::{Filter, ProxyPage, find, list};
 pub use self::find_by_key::find_by_key;
 pub use self::proxy::Proxy;
+pub use self::reseal::reseal;
 pub use self::rotate::rotate_key;
 pub(crate) use self::row::key_name;
 pub(crate) use self::store::STATEMENTS;
@@ -66,6 +69,12 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl MayBeStale for Error {
+    fn is_stale_key(&self) -> bool {
+        matches!(self, Self::Storage(storage::Error::StaleKey))
+    }
 }
 
 impl From<LockError> for Error {

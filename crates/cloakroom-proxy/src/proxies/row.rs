@@ -65,7 +65,7 @@ pub(super) fn key_digests(control: &ControlKey, key: &str) -> Vec<Vec<u8>> {
 }
 
 /// The associated data of the sealed part.
-fn record(id: &Uuid, row_version: i32) -> Record<'_> {
+pub(super) fn record(id: &Uuid, row_version: i32) -> Record<'_> {
     Record {
         kind: "proxy",
         id: id.as_bytes(),

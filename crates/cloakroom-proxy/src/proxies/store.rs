@@ -1,7 +1,9 @@
 //! SQL statements for proxies.
 
 use cloakroom_core::access::StoredBucket;
-use cloakroom_core::{access_state_columns, join_access_state, proxy_bucket, proxy_bucket_macs};
+use cloakroom_core::{
+    access_state_columns, fenced, join_access_state, proxy_bucket, proxy_bucket_macs,
+};
 use cloakroom_platform::api::NumberedPage;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
@@ -42,17 +44,17 @@ macro_rules! listed {
 
 statements! {
     // Concurrent inserts may exceed the limit slightly; the count takes no lock.
-    INSERT: "proxies::insert" =
+    INSERT: "proxies::insert" = concat!(
         "insert into proxy
             (tenant_id, proxy_id, row_version, name, destination_url, application_id, key_digest, sealed, row_mac,
              created_by)
-        select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+        select $1, $2, $3, $4, $5, $6, $7, ", fenced!("$1", "$8"), ", $9, $10
         where (
             select count(*)
             from proxy
             where tenant_id = $1
         ) < $11
-        returning created_at";
+        returning created_at");
     FIND: "proxies::find" = concat!(
         "select ", columns!(), "
         from proxy
@@ -77,21 +79,41 @@ statements! {
         offset $4
         limit $5"
     );
-    UPDATE: "proxies::update" =
+    UPDATE: "proxies::update" = concat!(
         "update proxy
         set row_version = $3,
             name = $4,
             destination_url = $5,
             application_id = $6,
             key_digest = $7,
-            sealed = $8,
+            sealed = ", fenced!("$1", "$8"), ",
             row_mac = $9,
             modified_by = $10,
             modified_at = now()
         where tenant_id = $1
           and proxy_id = $2
           and row_version = $3 - 1
-        returning modified_at";
+        returning modified_at");
+    LIST_IDS: "proxies::list_ids" =
+        "select proxy_id
+        from proxy
+        where tenant_id = $1
+          and proxy_id > $2
+        order by proxy_id
+        limit $3";
+    LOCK: "proxies::lock" = concat!(
+        "select ", columns!(), "
+        from proxy
+        where tenant_id = $1
+          and proxy_id = $2
+        for update"
+    );
+    REPLACE_SEALED: "proxies::replace_sealed" = concat!(
+        "update proxy
+        set sealed = ", fenced!("$1", "$3"), ",
+            row_mac = $4
+        where tenant_id = $1
+          and proxy_id = $2");
     DELETE: "proxies::delete" =
         "delete from proxy
         where tenant_id = $1
@@ -183,6 +205,39 @@ pub(super) async fn update(
     ];
     let rows = transaction.run(&UPDATE, params).await?;
     Ok(rows.first().map(|row| row.get(0)))
+}
+
+/// Lists the ids of up to `limit` proxies after an id.
+pub(super) async fn list_ids(
+    db: &Db,
+    tenant: TenantId,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<Uuid>, Error> {
+    let params: Params<'_> = &[&tenant.number, &after, &limit];
+    let rows = db.read(&LIST_IDS, params).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// Finds a proxy and locks it against changes.
+pub(super) async fn lock(
+    transaction: &Transaction,
+    tenant: TenantId,
+    id: Uuid,
+) -> Result<Option<StoredProxy>, Error> {
+    let rows = transaction.run(&LOCK, &[&tenant.number, &id]).await?;
+    Ok(rows.first().map(StoredProxy::read))
+}
+
+/// Replaces the sealed part of a locked proxy.
+pub(super) async fn replace_sealed(
+    transaction: &Transaction,
+    row: &ProxyRow,
+    row_mac: &[u8],
+) -> Result<(), Error> {
+    let params: Params<'_> = &[&row.tenant_number, &row.id, &row.sealed, &row_mac];
+    transaction.run(&REPLACE_SEALED, params).await?;
+    Ok(())
 }
 
 /// Deletes a proxy and returns its MAC; `None` if it does not exist.

@@ -6,6 +6,7 @@ use cloakroom_core::access::{AuthenticatedRow as _, Bucket, Permission};
 use cloakroom_core::access_change;
 use cloakroom_core::audit::{EntityKind, Entry, Operation, Outcome};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::current_keys::with_current_keys;
 use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::keys;
@@ -123,6 +124,17 @@ async fn change(
 /// Writes the next version of a proxy, unless it was changed meanwhile. `outcome` is how the response shows its
 /// configuration values.
 pub(super) async fn write(
+    server: &ProxyServer,
+    caller: &Caller,
+    proxy: Proxy,
+    outcome: Outcome,
+    template: &ResponseTemplate<'_, Proxy>,
+) -> Result<Proxy, Error> {
+    let write = || write_once(server, caller, proxy.clone(), outcome, template);
+    with_current_keys(&server.keys, caller, write).await
+}
+
+async fn write_once(
     server: &ProxyServer,
     caller: &Caller,
     mut proxy: Proxy,

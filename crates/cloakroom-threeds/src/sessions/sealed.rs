@@ -5,6 +5,7 @@ use cloakroom_core::idempotency::PendingResponse;
 use cloakroom_core::keys;
 use cloakroom_crypto::Sensitive;
 use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::storage;
 use cloakroom_tokens::attributes::TokenId;
 use uuid::Uuid;
 
@@ -35,9 +36,17 @@ pub(super) async fn insert(
     session: &Session,
     effects: SideEffects<'_>,
 ) -> Result<bool, Error> {
+    let SideEffects { entries, response } = effects;
     let sealed = seal(server, session).await?;
-    let change = audit::begin_statement(&server.audit, &effects.entries, effects.response).await?;
-    Ok(store::insert(change, &sealed).await?)
+    let change = audit::begin_statement(&server.audit, &entries, response.clone()).await?;
+    match store::insert(change, &sealed).await {
+        Err(storage::Error::StaleKey) => {
+            let sealed = seal_again(server, session, &response).await?;
+            let change = audit::begin_statement(&server.audit, &entries, response).await?;
+            Ok(store::insert(change, &sealed).await?)
+        }
+        inserted => Ok(inserted?),
+    }
 }
 
 /// Commits a transition; returns false if the session was modified concurrently or has expired.
@@ -46,9 +55,28 @@ pub(super) async fn advance(
     next: &Session,
     effects: SideEffects<'_>,
 ) -> Result<bool, Error> {
+    let SideEffects { entries, response } = effects;
     let sealed = seal(server, next).await?;
-    let change = audit::begin_statement(&server.audit, &effects.entries, effects.response).await?;
-    Ok(store::advance(change, &sealed).await?)
+    let change = audit::begin_statement(&server.audit, &entries, response.clone()).await?;
+    match store::advance(change, &sealed).await {
+        Err(storage::Error::StaleKey) => {
+            let sealed = seal_again(server, next, &response).await?;
+            let change = audit::begin_statement(&server.audit, &entries, response).await?;
+            Ok(store::advance(change, &sealed).await?)
+        }
+        advanced => Ok(advanced?),
+    }
+}
+
+/// Seals with current keys, after the database rejected a value because its key was replaced.
+async fn seal_again<'a>(
+    server: &ThreedsServer,
+    session: &'a Session,
+    response: &PendingResponse<'_>,
+) -> Result<SealedSession<'a>, Error> {
+    server.keys.replace_stale(session.tenant).await;
+    response.use_keys(&server.keys.of(session.tenant).await?);
+    seal(server, session).await
 }
 
 async fn seal<'a>(

@@ -1,6 +1,8 @@
 //! SQL statements for 3-D Secure sessions.
 
 use cloakroom_core::audit::{AuditedStatement, audited};
+use cloakroom_core::keys::ResealedPage;
+use cloakroom_core::{fenced, replace_sealed, sealed_page};
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 use tokio_postgres::Row;
@@ -24,7 +26,7 @@ statements! {
             insert into threeds_session
                 (tenant_id, session_id, version, state, sealed, created_by, created_at, expires_at,
                  details_until, token_id)
-            values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+            values ($1, $2, $3, $4, ", fenced!("$1", "$5"), ", $6, $7, $8, $9, $10)
             on conflict do nothing
             returning true
         ), ", audited!("fresh", entries = "$11", responses = "$12", events = "$13"), "
@@ -49,7 +51,7 @@ statements! {
             update threeds_session
             set version = $3,
                 state = $4,
-                sealed = $5,
+                sealed = ", fenced!("$1", "$5"), ",
                 modified_by = $6,
                 modified_at = $7,
                 expires_at = $8,
@@ -64,6 +66,9 @@ statements! {
         ), ", audited!("stepped", entries = "$12", responses = "$13", events = "$14"), "
         select true
         from stepped");
+    LIST_SEALED: "threeds::list_sealed" =
+        sealed_page!("threeds_session", "session_id", session_columns!());
+    REPLACE_SEALED: "threeds::replace_sealed" = replace_sealed!("threeds_session", "session_id");
     // Expired sessions, oldest first.
     SWEEP: "threeds::sweep" =
         "with due as (
@@ -227,6 +232,27 @@ pub(super) async fn find_past_retention(db: &Db, limit: i64) -> Result<Vec<Found
         false => spent,
     };
     Ok(rows.iter().map(SessionRow::decode_with_tenant).collect())
+}
+
+/// Lists up to `limit` sessions after an id, also expired ones.
+pub(super) async fn list_sealed(
+    db: &Db,
+    tenant: TenantId,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<(Uuid, FoundRow)>, Error> {
+    let params: Params<'_> = &[&tenant.number, &after, &limit];
+    let rows = db.read(&LIST_SEALED, params).await?;
+    let listed = |row: &Row| (row.get(1), SessionRow::decode(tenant, row));
+    Ok(rows.iter().map(listed).collect())
+}
+
+pub(super) async fn replace_sealed(
+    db: &Db,
+    tenant: TenantId,
+    page: ResealedPage,
+) -> Result<ResealedPage, Error> {
+    page.write(db, &REPLACE_SEALED, tenant).await
 }
 
 /// Deletes up to `limit` expired sessions of all tenants; returns their tenant numbers and IDs.

@@ -3,6 +3,7 @@
 use cloakroom_core::access::{Container, Permission};
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::current_keys::with_current_keys;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::vault::Vault;
 use cloakroom_core::{access, keys};
@@ -17,7 +18,7 @@ use super::{ClientKey, CreatedClientKey, Error};
 pub(super) const KEYS_MAX: i64 = 1_000;
 
 /// A key to create; nothing in it is validated yet.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct NewKey {
     pub expires_at: Option<String>,
     pub application_id: Option<String>,
@@ -26,6 +27,16 @@ pub struct NewKey {
 
 /// Creates a key pair. The private key is stored sealed.
 pub async fn create(
+    vault: &Vault,
+    caller: &Caller,
+    new: NewKey,
+    template: &ResponseTemplate<'_, CreatedClientKey>,
+) -> Result<CreatedClientKey, Error> {
+    let create = || create_once(vault, caller, new.clone(), template);
+    with_current_keys(&vault.keys, caller, create).await
+}
+
+async fn create_once(
     vault: &Vault,
     caller: &Caller,
     new: NewKey,
@@ -44,9 +55,16 @@ pub async fn create(
     };
     let transaction = audit::begin(&vault.audit).await?;
     let by = caller.application;
-    if !store::insert(&transaction, caller.tenant, &stored, by, KEYS_MAX).await? {
-        transaction.roll_back().await;
-        return Err(Error::TooMany(KEYS_MAX));
+    match store::insert(&transaction, caller.tenant, &stored, by, KEYS_MAX).await {
+        Ok(true) => {}
+        Ok(false) => {
+            transaction.roll_back().await;
+            return Err(Error::TooMany(KEYS_MAX));
+        }
+        Err(error) => {
+            transaction.roll_back().await;
+            return Err(error.into());
+        }
     }
     let entry = Entry::new(caller, Operation::Create, EntityKind::ClientKey, key.id);
     let created = CreatedClientKey { key, public_key };

@@ -10,10 +10,12 @@ mod find;
 mod jwe;
 mod key;
 mod open;
+mod reseal;
 mod store;
 mod sweep;
 
 use cloakroom_core::access::PermissionDenied;
+use cloakroom_core::current_keys::MayBeStale;
 use cloakroom_core::{audit, keys};
 use cloakroom_platform::api::FieldError;
 use cloakroom_platform::storage;
@@ -24,6 +26,7 @@ pub use self::delete::delete;
 pub use self::find::{find, find_public_key, list};
 pub use self::key::{Binding, ClientKey, CreatedClientKey};
 pub use self::open::{RequestData, SentData, resolve_request_data};
+pub use self::reseal::reseal;
 pub(crate) use self::store::STATEMENTS;
 pub use self::sweep::sweep;
 
@@ -49,4 +52,10 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl MayBeStale for Error {
+    fn is_stale_key(&self) -> bool {
+        matches!(self, Self::Storage(storage::Error::StaleKey))
+    }
 }

@@ -1,8 +1,10 @@
 //! SQL statements for client encryption keys.
 
 use cloakroom_core::access::Container;
+use cloakroom_core::keys::ResealedPage;
+use cloakroom_core::{fenced, replace_sealed, sealed_page};
 use cloakroom_platform::ids::TenantId;
-use cloakroom_platform::storage::{Db, Error, Transaction, statements};
+use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -17,17 +19,17 @@ pub(super) struct StoredKey {
 
 statements! {
     // Concurrent inserts may exceed the limit slightly; the count takes no lock.
-    INSERT: "client_encryption::insert" =
+    INSERT: "client_encryption::insert" = concat!(
         "insert into client_key
             (tenant_id, key_id, public_key, sealed, created_by, expires_at, application_id, container)
-        select $1, $2, $3, $4, $5, $6, $8, $9
+        select $1, $2, $3, ", fenced!("$1", "$4"), ", $5, $6, $8, $9
         where (
             select count(*)
             from client_key
             where tenant_id = $1
               and expires_at > now()
         ) < $7
-        returning 1";
+        returning 1");
     FIND: "client_encryption::find" =
         "select key_id, expires_at, application_id, container, public_key, sealed
         from client_key
@@ -41,6 +43,9 @@ statements! {
           and expires_at > now()
         order by created_at desc, key_id
         limit $2";
+    LIST_SEALED: "client_encryption::list_sealed" = sealed_page!(
+        "client_key", "key_id", "key_id, expires_at, application_id, container, public_key, sealed");
+    REPLACE_SEALED: "client_encryption::replace_sealed" = replace_sealed!("client_key", "key_id");
     DELETE: "client_encryption::delete" =
         "delete from client_key
         where tenant_id = $1
@@ -103,6 +108,26 @@ pub(super) async fn find(db: &Db, tenant: TenantId, id: Uuid) -> Result<Option<S
 pub(super) async fn list(db: &Db, tenant: TenantId, limit: i64) -> Result<Vec<StoredKey>, Error> {
     let rows = db.read(&LIST, &[&tenant.number, &limit]).await?;
     Ok(rows.iter().map(stored).collect())
+}
+
+/// Lists up to `limit` keys after an id, also expired ones.
+pub(super) async fn list_sealed(
+    db: &Db,
+    tenant: TenantId,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<StoredKey>, Error> {
+    let params: Params<'_> = &[&tenant.number, &after, &limit];
+    let rows = db.read(&LIST_SEALED, params).await?;
+    Ok(rows.iter().map(stored).collect())
+}
+
+pub(super) async fn replace_sealed(
+    db: &Db,
+    tenant: TenantId,
+    page: ResealedPage,
+) -> Result<ResealedPage, Error> {
+    page.write(db, &REPLACE_SEALED, tenant).await
 }
 
 fn stored(row: &Row) -> StoredKey {

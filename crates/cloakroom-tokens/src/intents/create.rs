@@ -5,6 +5,7 @@ use cloakroom_core::audit::{
     self, AuditedStatement, AuditedTransaction, EntityKind, Entry, Operation,
 };
 use cloakroom_core::caller::Caller;
+use cloakroom_core::current_keys::with_current_keys;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_core::{keys, velocity};
 use cloakroom_platform::api::FieldError;
@@ -25,7 +26,7 @@ use crate::security_codes::{self, Retention, SealedCode};
 use crate::types::{SecurityCode, TokenKind, ValidatedData, validate_data};
 
 /// An intent to create, not yet validated.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct NewIntent<'a> {
     pub kind: Option<String>,
     pub data: Option<&'a RawValue>,
@@ -37,6 +38,16 @@ pub struct NewIntent<'a> {
 ///
 /// Returns once the intent is durable.
 pub async fn create(
+    vault: &DataVault,
+    caller: &Caller,
+    new: NewIntent<'_>,
+    template: &ResponseTemplate<'_, IntentView>,
+) -> Result<IntentView, Error> {
+    let create = || create_once(vault, caller, new.clone(), template);
+    with_current_keys(&vault.keys, caller, create).await
+}
+
+async fn create_once(
     vault: &DataVault,
     caller: &Caller,
     new: NewIntent<'_>,

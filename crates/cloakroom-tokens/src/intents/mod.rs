@@ -8,10 +8,12 @@ mod create;
 mod delete;
 mod find;
 mod intent;
+mod reseal;
 mod store;
 mod sweep;
 
 use cloakroom_core::access::PermissionDenied;
+use cloakroom_core::current_keys::MayBeStale;
 use cloakroom_core::{audit, keys, velocity};
 use cloakroom_platform::api::FieldError;
 use cloakroom_platform::storage;
@@ -21,6 +23,7 @@ pub use self::create::{NewIntent, PreparedIntent, create, insert_within, prepare
 pub use self::delete::delete;
 pub use self::find::{exists, find, open, read_entries, reveal};
 pub use self::intent::{IntentView, OpenedIntent, RevealedIntent, TokenIntent};
+pub use self::reseal::reseal;
 pub(crate) use self::store::{STATEMENTS, all_intents_locked, deleted_intents, locked_intents};
 pub use self::sweep::sweep;
 
@@ -40,4 +43,10 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl MayBeStale for Error {
+    fn is_stale_key(&self) -> bool {
+        matches!(self, Self::Storage(storage::Error::StaleKey))
+    }
 }

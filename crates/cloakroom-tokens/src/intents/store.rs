@@ -1,6 +1,8 @@
 //! SQL statements for token intents, except their conversion, which is in `tokens`.
 
 use cloakroom_core::audit::{AuditedStatement, audited};
+use cloakroom_core::keys::ResealedPage;
+use cloakroom_core::{fenced, replace_sealed, sealed_page};
 use cloakroom_crypto::Fingerprint;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
@@ -68,7 +70,7 @@ statements! {
             insert into token_intent
                 (tenant_id, intent_id, kind, fingerprint, sealed, created_by, created_at,
                  expires_at, code_key_id, code_sealed, code_until)
-            values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+            values ($1, $2, $3, $4, ", fenced!("$1", "$5"), ", $6, $7, $8, $9, $10, $11)
             returning true
         ), ", audited!("fresh", entries = "$12", responses = "$13", events = "$14"), "
         select true
@@ -88,6 +90,10 @@ statements! {
           and code_until > now()
           and code_key_id is not null
           and code_sealed is not null";
+    LIST_SEALED: "token_intents::list_sealed" = sealed_page!(
+        "token_intent", "intent_id",
+        "intent_id, kind, fingerprint, created_by, created_at, expires_at, sealed");
+    REPLACE_SEALED: "token_intents::replace_sealed" = replace_sealed!("token_intent", "intent_id");
     DELETE: "token_intents::delete" = concat!(
         "with gone as (
             delete from token_intent
@@ -189,6 +195,28 @@ pub(super) async fn find_code(
         sealed: row.get(1),
         until: row.get(2),
     }))
+}
+
+/// Lists up to `limit` intents after an id, also expired ones, with their sealed data. An intent is `None` if its row is
+/// invalid.
+pub(super) async fn list_sealed(
+    db: &Db,
+    tenant: TenantId,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<(Uuid, Option<TokenIntent>, Vec<u8>)>, Error> {
+    let params: Params<'_> = &[&tenant.number, &after, &limit];
+    let rows = db.read(&LIST_SEALED, params).await?;
+    let listed = |row: &Row| (row.get(0), intent(row), row.get(6));
+    Ok(rows.iter().map(listed).collect())
+}
+
+pub(super) async fn replace_sealed(
+    db: &Db,
+    tenant: TenantId,
+    page: ResealedPage,
+) -> Result<ResealedPage, Error> {
+    page.write(db, &REPLACE_SEALED, tenant).await
 }
 
 fn intent(row: &Row) -> Option<TokenIntent> {

@@ -37,6 +37,11 @@ pub(super) async fn commit(
             Ok(WriteResult::Conflict)
         }
         Err(Error::RolledBack) => Ok(WriteResult::Conflict),
+        // The next attempt encrypts with current keys.
+        Err(Error::StaleKey) => {
+            vault.keys.replace_stale(tenant).await;
+            Ok(WriteResult::Conflict)
+        }
         Ok(WriteResult::Written) => {
             for (key, at) in times {
                 vault.latest_writes.remember(tenant, &key, at);

@@ -12,6 +12,7 @@ mod find;
 mod freshness;
 mod lock;
 mod request;
+mod reseal;
 mod store;
 mod token;
 mod token_vault;
@@ -37,10 +38,11 @@ pub use self::find::{
 pub use self::freshness::{Difference, HistoryFinding, HistoryReport, Scope, verify_histories};
 pub use self::lock::TokenLocks;
 pub use self::request::{Change, NewToken, TokenPatch};
+pub use self::reseal::reseal;
 pub(crate) use self::store::{
     DELETE_STATEMENTS, EXPIRED_STATEMENTS, HISTORY_STATEMENTS, INSERT_STATEMENTS,
-    READER_STATEMENTS, STATEMENTS, TokenRow, UPDATE_STATEMENTS, read_columns, read_list,
-    token_columns,
+    READER_STATEMENTS, RESEAL_STATEMENTS, STATEMENTS, TokenRow, UPDATE_STATEMENTS, read_columns,
+    read_list, token_columns,
 };
 pub use self::token::Token;
 pub use self::token_vault::TokenVault;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
+use cloakroom_core::access::{Bucket, LockError};
+use cloakroom_core::access_change;
+use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::keys::{self, SigningKey};
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage;
@@ -93,22 +95,28 @@ pub async fn rotate_key(vault: &Vault) -> Result<u32, keys::Error> {
 
 /// Creates a key pair with its audit log entry, which belongs to no tenant.
 async fn create(vault: &Vault, newest: u32) -> Result<bool, keys::Error> {
-    let transaction = audit::begin(&vault.audit).await?;
-    match vault.keys.create_signing_key(&transaction, newest).await {
-        Ok(true) => {
-            let id = format!("signing-key-{}", newest + 1);
-            let (operation, entity) = (Operation::Create, EntityKind::Webhook);
-            let entry = Entry::by_system(audit::VAULT, operation, entity, id);
-            transaction.commit(&[entry]).await?;
-            Ok(true)
-        }
-        Ok(false) => {
-            transaction.roll_back().await;
-            Ok(false)
-        }
-        Err(error) => {
-            transaction.roll_back().await;
-            Err(error)
-        }
+    let at = vault.clock.now().await?;
+    let begun = access_change::begin(vault, keys::VAULT, &[Bucket::KEYS]).await;
+    let mut change = begun.map_err(not_locked)?;
+    let created = vault.keys.create_signing_key(&change, newest, at).await;
+    let created = created.and_then(|created| match created {
+        Some(keys) => change.change_keys(keys).map_err(not_locked).map(|()| true),
+        None => Ok(false),
+    });
+    if !matches!(created, Ok(true)) {
+        change.roll_back().await;
+        return created;
+    }
+    let id = format!("signing-key-{}", newest + 1);
+    let (operation, entity) = (Operation::Create, EntityKind::Webhook);
+    let entry = Entry::by_system(keys::VAULT.number, operation, entity, id);
+    change.commit(&[entry]).await?;
+    Ok(true)
+}
+
+fn not_locked(error: LockError) -> keys::Error {
+    match error {
+        LockError::Stale => keys::Error::AlteredKeyset("the vault".to_owned()),
+        LockError::Storage(error) => error.into(),
     }
 }

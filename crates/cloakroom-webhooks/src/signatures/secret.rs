@@ -26,6 +26,15 @@ impl Secret {
         keys.seal(&record(&webhook), self.0.expose())
     }
 
+    /// Seals a secret under the active key; `None` if it is already.
+    pub(crate) fn reseal(
+        keys: &TenantKeys,
+        webhook: Uuid,
+        sealed: &[u8],
+    ) -> Result<Option<Vec<u8>>, keys::Error> {
+        keys.reseal(&record(&webhook), sealed)
+    }
+
     pub(crate) async fn open(
         keys: &Keyring,
         tenant: TenantId,

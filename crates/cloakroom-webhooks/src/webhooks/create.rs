@@ -4,6 +4,7 @@ use cloakroom_core::access::{AuthenticatedRow as _, Bucket, Permission};
 use cloakroom_core::access_change::{self, AccessChange};
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::current_keys::with_current_keys;
 use cloakroom_core::idempotency::ResponseTemplate;
 use cloakroom_crypto::Sensitive;
 use cloakroom_platform::ids;
@@ -25,6 +26,16 @@ pub struct CreatedWebhook {
 
 /// Creates a webhook. It receives the events of every change whose statement starts after this returns.
 pub async fn create(
+    server: &WebhookServer,
+    caller: &Caller,
+    new: NewWebhook,
+    template: &ResponseTemplate<'_, CreatedWebhook>,
+) -> Result<CreatedWebhook, Error> {
+    let create = || create_once(server, caller, new.clone(), template);
+    with_current_keys(&server.keys, caller, create).await
+}
+
+async fn create_once(
     server: &WebhookServer,
     caller: &Caller,
     new: NewWebhook,

@@ -5,12 +5,14 @@ mod create;
 mod delete;
 mod disable;
 mod find;
+mod reseal;
 mod store;
 mod update;
 mod webhook;
 
 use cloakroom_core::access::{LockError, PermissionDenied};
 use cloakroom_core::audit::AuditError;
+use cloakroom_core::current_keys::MayBeStale;
 use cloakroom_core::keys;
 use cloakroom_platform::api::FieldError;
 use cloakroom_platform::storage;
@@ -21,6 +23,7 @@ pub use self::delete::delete;
 pub use self::disable::disable_failing;
 pub(crate) use self::find::{Endpoint, find_endpoint, verified};
 pub use self::find::{find, list, list_of};
+pub use self::reseal::reseal;
 pub(crate) use self::store::{STATEMENTS, find as find_stored};
 pub use self::update::{enable, update};
 pub use self::webhook::{NewWebhook, Webhook};
@@ -47,6 +50,12 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl MayBeStale for Error {
+    fn is_stale_key(&self) -> bool {
+        matches!(self, Self::Storage(storage::Error::StaleKey))
+    }
 }
 
 impl From<LockError> for Error {

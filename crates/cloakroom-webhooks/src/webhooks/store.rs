@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cloakroom_core::access::{StoredBucket, TenantKind, TenantRow};
-use cloakroom_core::{access_state_columns, join_access_state, resource_bucket_macs};
+use cloakroom_core::{access_state_columns, fenced, join_access_state, resource_bucket_macs};
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 use jiff::Timestamp;
@@ -54,11 +54,11 @@ statements! {
         where tenant_id = $1";
     ANY: "webhooks::any" =
         "select exists (select from webhook)";
-    INSERT: "webhooks::insert" =
+    INSERT: "webhooks::insert" = concat!(
         "insert into webhook
             (tenant_id, webhook_id, name, url, notify_email, events, is_enabled, secret, created_by, row_mac)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-        returning created_at";
+        values ($1, $2, $3, $4, $5, $6, $7, ", fenced!("$1", "$8"), ", $9, $10)
+        returning created_at");
     FIND: "webhooks::find" = find!();
     LOCK: "webhooks::lock" = concat!(find!(), "\n        for update");
     LIST: "webhooks::list" = concat!(
@@ -83,6 +83,12 @@ statements! {
         where tenant_id = $1
           and webhook_id = $2
         returning modified_at";
+    REPLACE_SECRET: "webhooks::replace_secret" = concat!(
+        "update webhook
+        set secret = ", fenced!("$1", "$3"), ",
+            row_mac = $4
+        where tenant_id = $1
+          and webhook_id = $2");
     DELETE: "webhooks::delete" =
         "delete from webhook
         where tenant_id = $1
@@ -199,6 +205,17 @@ pub(super) async fn update(
     ];
     let rows = transaction.run(&UPDATE, params).await?;
     Ok(rows.first().map(|row| row.get(0)))
+}
+
+/// Replaces the secret of a locked webhook.
+pub(super) async fn replace_secret(
+    transaction: &Transaction,
+    row: &WebhookRow,
+    row_mac: &[u8],
+) -> Result<(), Error> {
+    let params: Params<'_> = &[&row.tenant_number, &row.id, &row.secret, &row_mac];
+    transaction.run(&REPLACE_SECRET, params).await?;
+    Ok(())
 }
 
 /// Deletes a webhook and returns its MAC; `None` if there is none.

@@ -68,6 +68,12 @@ pub(super) async fn prepare(database: &Database) -> Result<()> {
         );
         database.run(&sql).await?;
     }
+    // The key that the data of new tokens names.
+    let key = format!(
+        "insert into tenant_key (tenant_id, purpose, version, state, wrapped, check_value)
+        values ({TENANT}, 3, 1, 2, '', '')"
+    );
+    database.run(&key).await?;
     Ok(())
 }
 

@@ -13,6 +13,8 @@ impl Bucket {
     pub const TENANT: Self = Self(0);
     /// The tenant's deletion, branding and webhooks.
     pub const RESOURCES: Self = Self(1);
+    /// The tenant's keys; for tenant number 0, those of the vault.
+    pub const KEYS: Self = Self(256);
 
     /// The bucket of an application and its keys; `application_bucket!` is the same in SQL.
     pub fn of_application(id: Uuid) -> Self {

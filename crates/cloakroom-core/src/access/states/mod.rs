@@ -6,6 +6,7 @@
 //! something ([`StoredBucket`]). A node refuses a generation that is lower than one it has seen ([`AccessStates`]).
 
 mod bucket;
+mod keysets;
 mod locked;
 mod memory;
 mod reanchor;
@@ -19,7 +20,7 @@ use tokio_postgres::Row;
 pub use self::bucket::Bucket;
 pub use self::locked::{LockError, LockedBucket, lock};
 pub use self::memory::AccessStates;
-pub use self::reanchor::{Reanchored, reanchor};
+pub use self::reanchor::{Anchored, Reanchored, reanchor};
 pub use self::verify::verify_states;
 use super::AuthenticatedRow;
 use crate::keys::ControlKey;

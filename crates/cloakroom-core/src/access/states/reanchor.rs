@@ -17,6 +17,15 @@ pub struct Reanchored {
     pub rows: usize,
 }
 
+/// Which rows an operator accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchored {
+    /// Rows that grant access.
+    Access,
+    /// Keys and their states, separately: accepting rights must never activate a key.
+    Keys,
+}
+
 /// Writes states that match the present rows of a tenant.
 ///
 /// The generation is at least the time in microseconds: it exceeds every generation that any node has seen, even if the
@@ -25,10 +34,13 @@ pub async fn reanchor(
     db: &Db,
     transaction: &Transaction,
     control: &ControlKey,
-    (tenant, now): (TenantId, Timestamp),
+    (tenant, now, what): (TenantId, Timestamp, Anchored),
 ) -> Result<Reanchored, storage::Error> {
     let mut written = Reanchored::default();
     for bucket in store::list(db, tenant).await?.into_keys() {
+        if (bucket == Bucket::KEYS) != (what == Anchored::Keys) {
+            continue;
+        }
         let mut state = StateRow {
             tenant_number: tenant.number,
             bucket,

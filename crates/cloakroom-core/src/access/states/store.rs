@@ -8,9 +8,10 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{Bucket, StateRow};
-use crate::{application_bucket, proxy_bucket};
+use crate::{application_bucket, key_member, proxy_bucket};
 
-/// Every row of a tenant that has a bucket: bucket, kind, id and MAC.
+/// Every row of a tenant that has a bucket: bucket, kind, id and MAC. Keys have no MAC of their own: their columns take its
+/// place.
 macro_rules! members {
     () => {
         concat!(
@@ -46,7 +47,19 @@ macro_rules! members {
             proxy_bucket!("proxy_id"),
             ", 'proxy', proxy_id, row_mac
             from proxy
-            where tenant_id = $1"
+            where tenant_id = $1
+            union all
+            select 256, 'key of purpose ' || purpose || ', version ' || version, null, ",
+            key_member!(),
+            "
+            from tenant_key
+            where tenant_id = $1
+            union all
+            select 256, 'key of purpose ' || purpose || ', version ' || version, null, ",
+            key_member!(),
+            "
+            from system_key
+            where $1 = 0"
         )
     };
 }
@@ -89,7 +102,8 @@ statements! {
     LIST_ORPHANS: "access::list_orphaned_states" =
         "select distinct tenant_id
         from access_state
-        where not exists (
+        where tenant_id <> 0
+          and not exists (
             select true
             from tenant
             where tenant.tenant_id = access_state.tenant_id
@@ -100,7 +114,8 @@ statements! {
 /// A row of a bucket.
 pub(super) struct Member {
     pub kind: String,
-    pub id: Uuid,
+    /// `None` for a key, which its purpose and version identify.
+    pub id: Option<Uuid>,
     pub row_mac: Vec<u8>,
 }
 

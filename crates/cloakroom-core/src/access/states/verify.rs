@@ -7,7 +7,7 @@ use super::store::{self, ListedBucket, Member};
 use super::{Bucket, digest};
 use crate::access::AuthenticatedRow as _;
 use crate::access::store::list_tenants;
-use crate::keys::ControlKey;
+use crate::keys::{ControlKey, VAULT};
 
 const PAGE: i64 = 500;
 /// Rows that one finding names.
@@ -17,6 +17,9 @@ const NAMED_MAX: usize = 20;
 /// names the rows that were restored or added, as far as the digest shows.
 pub async fn verify_states(db: &Db, control: &ControlKey) -> Result<Vec<String>, storage::Error> {
     let mut findings = Vec::new();
+    for (bucket, listed) in store::list(db, VAULT).await? {
+        findings.extend(examine(control, VAULT, bucket, &listed));
+    }
     let mut after = 0;
     loop {
         let page = list_tenants(db, after, PAGE).await?;
@@ -25,8 +28,8 @@ pub async fn verify_states(db: &Db, control: &ControlKey) -> Result<Vec<String>,
         for (tenant, _) in page {
             let is_deleted = tenant.deleted_at.is_some();
             for (bucket, listed) in store::list(db, tenant.id).await? {
-                // The sweep deletes the rows of a deleted tenant; its own row remains.
-                if is_deleted && bucket != Bucket::TENANT {
+                // The sweep deletes the rows of a deleted tenant; its own row and its destroyed keys remain.
+                if is_deleted && bucket != Bucket::TENANT && bucket != Bucket::KEYS {
                     continue;
                 }
                 findings.extend(examine(control, tenant.id, bucket, &listed));
@@ -48,7 +51,11 @@ fn examine(
     bucket: Bucket,
     listed: &ListedBucket,
 ) -> Option<String> {
-    let place = format!("tenant {}, bucket {}", tenant.uuid, bucket.number());
+    let owner = match tenant == VAULT {
+        true => "the vault".to_owned(),
+        false => format!("tenant {}", tenant.uuid),
+    };
+    let place = format!("{owner}, bucket {}", bucket.number());
     let members = &listed.members;
     let Some((state, row_mac)) = &listed.state else {
         let named = name_all(members);
@@ -109,7 +116,10 @@ fn digest_of(members: &[&Member]) -> [u8; 32] {
 }
 
 fn name(member: &Member) -> String {
-    format!("the {} {}", member.kind, member.id)
+    match member.id {
+        Some(id) => format!("the {} {id}", member.kind),
+        None => format!("the {}", member.kind),
+    }
 }
 
 fn name_all(members: &[Member]) -> String {

@@ -64,9 +64,10 @@ pub async fn create_all(
         numbers.extend(new.content.card_numbers()?);
     }
     velocity::admit(&vault.velocity, caller, &numbers).await?;
-    let keys = vault.keys.of(caller.tenant).await?;
     let (mut rejected_token, mut _lock) = (None, None);
     for attempt in 0..ATTEMPTS {
+        // Of this attempt: the keys may have been replaced since the previous one.
+        let keys = caller.current_keys(&vault.keys).await?;
         let planner = Planner {
             vault,
             caller,

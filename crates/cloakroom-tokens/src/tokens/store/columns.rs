@@ -141,9 +141,9 @@ macro_rules! write_list {
     ) => {
         concat!($(stringify!($name), ", "),+)
     };
-    // All columns, except `terms`.
-    (all $($group:ident { $($name:ident $param:literal $sql:literal $type:ty;)+ })+) => {
-        concat!($($(stringify!($name), ", ",)+)+)
+    // The values of all columns, except `terms`. The encrypted data is null if its key was replaced.
+    (values $($group:ident { $($name:ident $param:literal $sql:literal $type:ty;)+ })+) => {
+        concat!($($($crate::tokens::store::columns::column_value!($name), ", ",)+)+)
     };
     // One write as a row.
     (single $($group:ident { $($name:ident $param:literal $sql:literal $type:ty;)+ })+) => {
@@ -167,13 +167,26 @@ macro_rules! write_list {
     };
 }
 
+/// A column of a write, as it is stored.
+macro_rules! column_value {
+    (sealed) => {
+        concat!(
+            cloakroom_core::fenced!("source.tenant_id", "source.sealed"),
+            " as sealed"
+        )
+    };
+    ($name:ident) => {
+        stringify!($name)
+    };
+}
+
 /// The rows of a write, by name: `given!(single)` or `given!(batch)`.
 macro_rules! given {
     ($source:ident) => {
         concat!(
             "given as materialized (
             select ",
-            $crate::tokens::store::columns::columns!(all),
+            $crate::tokens::store::columns::columns!(values),
             "source.terms::bytea[] as terms
             from ",
             $crate::tokens::store::columns::columns!($source),
@@ -183,6 +196,7 @@ macro_rules! given {
     };
 }
 
+pub(super) use column_value;
 pub(super) use columns;
 pub(super) use given;
 pub(super) use param;

@@ -100,7 +100,7 @@ impl TokenInserter {
         }
         match self.insert_many(items).await {
             Ok(true) => items.iter().map(|_| Ok(true)).collect(),
-            Ok(false) | Err(Error::Rejected { .. } | Error::RolledBack) => {
+            Ok(false) | Err(Error::Rejected { .. } | Error::RolledBack | Error::StaleKey) => {
                 let (left, right) = items.split_at(items.len() / 2);
                 let halves = join(
                     Box::pin(self.insert_all(left)),

@@ -8,6 +8,7 @@ mod history;
 mod insert;
 mod inserter;
 mod reader;
+mod reseal;
 mod update;
 
 use cloakroom_core::access::Container;
@@ -31,6 +32,7 @@ pub(crate) use self::insert::STATEMENTS as INSERT_STATEMENTS;
 pub(crate) use self::inserter::{PendingInsert, TokenInsertBatchers};
 pub(crate) use self::reader::{STATEMENTS as READER_STATEMENTS, TokenReadBatcher, TokenReader};
 use self::reader::{TokenKey, queue_full};
+pub(crate) use self::reseal::{STATEMENTS as RESEAL_STATEMENTS, list_sealed, replace_sealed};
 pub(crate) use self::update::STATEMENTS as UPDATE_STATEMENTS;
 use crate::attributes::TokenId;
 

@@ -95,10 +95,11 @@ async fn apply(
     patch: &TokenPatch,
     template: &ResponseTemplate<'_, WrittenToken>,
 ) -> Result<WrittenToken, Error> {
-    let keys = vault.keys.of(caller.tenant).await?;
     let _lock = vault.locks.lock(caller.tenant, id.key()).await;
     let mut rejected_version = None;
     for _ in 0..ATTEMPTS {
+        // Of this attempt: the keys may have been replaced since the previous one.
+        let keys = caller.current_keys(&vault.keys).await?;
         let opened = open_by_id(vault, caller, id).await?;
         // The version is unchanged since the rejection, so the expiry caused it.
         if rejected_version == Some(opened.token.row_version) {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use cloakroom::access::{self, ApplicationKind, Bucket, Grants, LockError, Permission, Tenant};
+use cloakroom::access::{
+    self, Anchored, ApplicationKind, Bucket, Grants, LockError, Permission, Tenant,
+};
 use cloakroom::applications::{self, ApplicationChange};
 use cloakroom::idempotency::ResponseTemplate;
 use cloakroom::tenants::{self, TenantChanges};
@@ -471,7 +473,7 @@ async fn re_anchoring_accepts_the_present_rows_on_every_node() {
     let status = create_status(&vault, &holder.key).await;
     assert_eq!(status, StatusCode::UNAUTHORIZED);
 
-    let written = access_change::reanchor(&other.vault, tenant.id)
+    let written = access_change::reanchor(&other.vault, tenant.id, Anchored::Access)
         .await
         .unwrap();
 

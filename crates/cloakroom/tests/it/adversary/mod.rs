@@ -12,7 +12,7 @@ mod scene;
 use std::collections::BTreeSet;
 
 use cloakroom::tokens::{Scope, verify_histories};
-use cloakroom::{access, audit, keys};
+use cloakroom::{access, audit, keys, rotation};
 use serde_json::Value;
 
 use self::attack::{Attack, attacks_on};
@@ -218,11 +218,13 @@ async fn verify(scene: &Scene) -> Vec<String> {
     let stale = access::verify_states(&vault.db, control).await.unwrap();
     let tokens = verify_histories(vault, Scope::All, |_| {}).await.unwrap();
     let keys = keys::inspect(&vault.db, vault.keys.root(), environment, &rows.tenants).await;
+    let proofs = rotation::verify_proofs(vault).await.unwrap();
     let log = log.findings.iter().map(ToString::to_string);
     let tokens = tokens.findings.iter().map(ToString::to_string);
     log.chain(rows.altered)
         .chain(stale)
         .chain(tokens)
         .chain(keys.unwrap().broken)
+        .chain(proofs)
         .collect()
 }

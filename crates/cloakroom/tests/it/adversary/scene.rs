@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use cloakroom::access::{ApplicationKind, Grants, Permission, Tenant, Transform};
+use cloakroom::ids::TenantId;
 use cloakroom::members::{self, Email, NewMember, Role};
+use cloakroom::rotation::{self, Phase};
+use cloakroom_crypto::KeyPurpose;
 use http::Method;
 use serde_json::{Value, json};
 use tokio_postgres::Client as Database;
@@ -100,6 +103,7 @@ impl Scene {
 
         scene.vault.vault.audit.checkpoint().await.unwrap();
         scene.old = scene.snapshot().await;
+        scene.rotate_key().await;
         scene.change_rights().await;
         scene.change_resources().await;
         let former_manager = scene.vault.client_with(Some(&former_manager.key));
@@ -114,6 +118,25 @@ impl Scene {
             snapshot.insert(table.name.clone(), table.rows(&self.database).await);
         }
         snapshot
+    }
+
+    /// Replaces and destroys the data key; its row could be put back.
+    async fn rotate_key(&self) {
+        let (node, purpose) = (&self.vault.vault, KeyPurpose::Data);
+        let tenant = TenantId {
+            number: 1,
+            uuid: self
+                .database
+                .query_one("select public_id from tenant where tenant_id = 1", &[])
+                .await
+                .unwrap()
+                .get(0),
+        };
+        rotation::start(node, tenant, purpose, "tests")
+            .await
+            .unwrap();
+        crate::rotation::advance_to(node, Phase::Proved).await;
+        rotation::retire(node, tenant, purpose).await.unwrap();
     }
 
     /// Takes rights away; the rows that granted them could be put back.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use cloakroom::access::{self, ApiKey, ApplicationKind, Permission, TenantKind};
+use cloakroom::access::{self, Anchored, ApiKey, ApplicationKind, Permission, TenantKind};
 use cloakroom::{Node, access_change, authentication};
 use futures_util::{StreamExt as _, stream};
 
@@ -52,7 +52,7 @@ async fn held_keys(vault: &TestVault) -> [Vec<String>; 3] {
             if let Some(change) = change {
                 let changed = database.execute(change, &[&holder.key_id]).await.unwrap();
                 assert_eq!(changed, 1);
-                access_change::reanchor(&vault.vault, tenant.id)
+                access_change::reanchor(&vault.vault, tenant.id, Anchored::Access)
                     .await
                     .unwrap();
             }

@@ -42,7 +42,14 @@ async fn tables(vault: &TestVault) -> Vec<String> {
 
 /// Tables whose rows outlive the tenant: the tenant row, so that its number is never reused, and its access states, so
 /// that it is not restored by SQL; the destroyed keys; and the audit log, which is append-only.
-const RETAINED: [&str; 4] = ["access_state", "log", "tenant", "tenant_key"];
+const RETAINED: [&str; 6] = [
+    "access_state",
+    "key_proof",
+    "key_rotation",
+    "log",
+    "tenant",
+    "tenant_key",
+];
 
 #[tokio::test]
 async fn every_table_with_a_tenant_id_is_swept() {

@@ -1,0 +1,120 @@
+//! Rotation of keys while the vault serves.
+//!
+//! An operator starts a rotation (`start`): a new version is added, which nodes load. Any node advances it (`advance`): the
+//! new version is promoted, the old one closed for writes, all rows are sealed again (`rewrite`), and a full scan proves that
+//! none is left (`proof`). Then an operator destroys the old version (`retire`).
+//!
+//! What is allowed follows from the states of the keys, which are authenticated. The table of rotations is progress only.
+
+mod advance;
+mod kek;
+mod phase;
+mod proof;
+mod retire;
+mod rewrite;
+mod root;
+mod start;
+mod status;
+mod store;
+
+use cloakroom_core::access::LockError;
+use cloakroom_core::keys;
+use cloakroom_crypto::KeyPurpose;
+use cloakroom_management::tenants;
+use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::storage;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+pub use self::advance::work;
+pub use self::kek::rotate_kek;
+pub use self::phase::Phase;
+pub use self::proof::{Proof, verify_proofs};
+pub use self::retire::retire;
+pub use self::root::{RootReport, rotate_root};
+pub use self::start::start;
+pub use self::status::{Progress, status};
+pub(crate) use self::store::STATEMENTS;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("keys of the purpose `{0}` cannot be rotated")]
+    Purpose(&'static str),
+    #[error(
+        "version {version} of this key is being replaced already; `cloakroom key status` shows the progress"
+    )]
+    UnderWay { version: u32 },
+    #[error("this key has no version that can be retired: {0}")]
+    NotProved(String),
+    #[error("the proof for this key is not authentic; it was changed outside the vault")]
+    FalseProof,
+    #[error("rows of the tenant were changed outside the vault; `cloakroom doctor` names them")]
+    Altered,
+    /// Another node advances the rotation, or the operator does.
+    #[error("the rotation was advanced by another process; run the command again")]
+    Contended,
+    #[error("rows could not be rewritten: {0}")]
+    Rewrite(String),
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
+    #[error(transparent)]
+    Tenants(#[from] tenants::Error),
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+}
+
+impl Error {
+    /// The value of `error.kind` in the log.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Storage(error) => error.kind(),
+            Self::Keys(_) => "key_error",
+            Self::Tenants(_) => "tenant_error",
+            Self::Altered => "altered_keyset",
+            Self::Rewrite(_) => "rewrite_failed",
+            Self::Purpose(_)
+            | Self::UnderWay { .. }
+            | Self::NotProved(_)
+            | Self::FalseProof
+            | Self::Contended => "rotation_refused",
+        }
+    }
+}
+
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Stale => Self::Altered,
+            LockError::Storage(error) => error.into(),
+        }
+    }
+}
+
+/// A rotation and its progress.
+#[derive(Clone, Debug)]
+pub struct Rotation {
+    pub tenant: TenantId,
+    pub purpose: KeyPurpose,
+    pub from: u32,
+    pub to: u32,
+    pub phase: Phase,
+    /// The table that is rewritten.
+    step: i16,
+    /// The last row of it that was rewritten.
+    position: Uuid,
+    pub scanned: u64,
+    pub rewritten: u64,
+    pub unreadable: u64,
+    closed_xid: Option<i64>,
+    generation: i64,
+    pub requested_by: String,
+    pub started_at: Timestamp,
+    pub phase_at: Timestamp,
+    /// When this was read, by the database's clock.
+    pub read_at: Timestamp,
+}
+
+/// The name of a key version in the audit log.
+fn entity_id(purpose: KeyPurpose, version: u32) -> String {
+    format!("{}-{version}", purpose.name())
+}

@@ -1,0 +1,437 @@
+//! SQL statements for rotations of keys and their proofs.
+
+use cloakroom_crypto::KeyPurpose;
+use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
+use jiff::Timestamp;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::{Phase, Proof, Rotation};
+
+/// Columns in the order that `Rotation::read` expects.
+macro_rules! rotations {
+    () => {
+        "select key_rotation.tenant_id, tenant.public_id, key_rotation.purpose, from_version, to_version, phase,
+               step, position, scanned, rewritten, unreadable, closed_xid, generation, requested_by, started_at,
+               phase_at, now()
+        from key_rotation
+        join tenant on tenant.tenant_id = key_rotation.tenant_id"
+    };
+}
+
+/// Counts a page of a tenant's rows, and those that are sealed under a version. Large values are not read as a whole.
+macro_rules! count_page {
+    ($table:literal, $id:literal, $sealed:literal) => {
+        concat!(
+            "with page as materialized (
+            select ",
+            $id,
+            " as id, substring(",
+            $sealed,
+            " from 3 for 4) as version
+            from ",
+            $table,
+            "
+            where tenant_id = $1
+              and ",
+            $id,
+            " > $2
+            order by ",
+            $id,
+            "
+            limit $3
+        )
+        select count(*), count(*) filter (where version = int4send($4)),
+               (select id from page order by id desc limit 1)
+        from page"
+        )
+    };
+}
+
+statements! {
+    INSERT: "rotation::insert" =
+        "insert into key_rotation
+            (tenant_id, purpose, to_version, from_version, phase, generation, requested_by, closed_xid)
+        values ($1, $2, $3, $4, $5, $6, $7, pg_current_xact_id()::text::bigint)";
+    LIST: "rotation::list" = concat!(rotations!(), "
+        order by key_rotation.started_at, key_rotation.tenant_id, key_rotation.purpose");
+    LIST_OPEN: "rotation::list_open" = concat!(rotations!(), "
+        where phase < 6
+          and tenant.deleted_at is null
+        order by key_rotation.started_at, key_rotation.tenant_id
+        limit $1");
+    FIND: "rotation::find" = concat!(rotations!(), "
+        where key_rotation.tenant_id = $1
+          and key_rotation.purpose = $2
+          and key_rotation.to_version = $3");
+    // The phase before is compared, so that of two nodes that make a transition only one commits it.
+    SET_PHASE: "rotation::set_phase" =
+        "update key_rotation
+        set phase = $5,
+            phase_at = now(),
+            step = 0,
+            position = '00000000-0000-0000-0000-000000000000',
+            generation = coalesce($6, generation),
+            closed_xid = coalesce($7, closed_xid)
+        where tenant_id = $1
+          and purpose = $2
+          and to_version = $3
+          and phase = $4
+        returning true";
+    // Commits asynchronously: what is lost is repeated, without effect.
+    SAVE_PROGRESS: "rotation::save_progress" =
+        "with at_once as materialized (
+            select set_config('synchronous_commit', 'off', true)
+        )
+        update key_rotation
+        set step = $4,
+            position = $5,
+            scanned = scanned + $6,
+            rewritten = rewritten + $7,
+            unreadable = unreadable + $8
+        from at_once
+        where tenant_id = $1
+          and purpose = $2
+          and to_version = $3
+          and phase = 4";
+    RESTART: "rotation::restart" =
+        "update key_rotation
+        set phase = 4,
+            phase_at = now(),
+            step = 0,
+            position = '00000000-0000-0000-0000-000000000000',
+            scanned = 0,
+            unreadable = 0
+        where tenant_id = $1
+          and purpose = $2
+          and to_version = $3
+          and phase = 5";
+    CURRENT_XID: "rotation::current_xid" =
+        "select pg_current_xact_id()::text::bigint";
+    // Nodes that have written a heartbeat recently and have not loaded the keys of a generation yet.
+    COUNT_UNAWARE: "rotation::count_unaware" =
+        "select count(*)
+        from node
+        where seen_at > now() - make_interval(secs => $2)
+          and keys_generation < $1";
+    // Statements of other sessions whose snapshot is older than a transaction. Sessions of other roles are visible only to
+    // members of pg_read_all_stats; nodes share one role.
+    COUNT_OLD_SNAPSHOTS: "rotation::count_old_snapshots" =
+        "select count(*)
+        from pg_stat_activity
+        where datname = current_database()
+          and backend_type = 'client backend'
+          and pid <> pg_backend_pid()
+          and backend_xmin is not null
+          and age(backend_xmin) >= age(($1::bigint % 4294967296)::text::xid)";
+    COUNT_TOKENS: "rotation::count_tokens" = count_page!("token", "token_id", "sealed");
+    COUNT_INTENTS: "rotation::count_intents" = count_page!("token_intent", "intent_id", "sealed");
+    COUNT_CLIENT_KEYS: "rotation::count_client_keys" = count_page!("client_key", "key_id", "sealed");
+    COUNT_THREEDS: "rotation::count_threeds" =
+        count_page!("threeds_session", "session_id", "sealed");
+    COUNT_CHECKOUTS: "rotation::count_checkouts" =
+        count_page!("checkout_session", "session_id", "sealed");
+    COUNT_PROXIES: "rotation::count_proxies" = count_page!("proxy", "proxy_id", "sealed");
+    COUNT_WEBHOOKS: "rotation::count_webhooks" = count_page!("webhook", "webhook_id", "secret");
+    // Stored responses expire by themselves; whether one is left is all that matters.
+    COUNT_RESPONSES: "rotation::count_responses" =
+        "select 0::bigint, count(*), null::uuid
+        from (
+            select
+            from reply
+            where tenant_id = $1
+              and substring(sealed from 3 for 4) = int4send($2)
+            limit 1
+        ) found";
+    INSERT_PROOF: "rotation::insert_proof" =
+        "insert into key_proof (tenant_id, purpose, version, statement, signature)
+        values ($1, $2, $3, $4, $5)
+        on conflict (tenant_id, purpose, version) do update
+        set statement = excluded.statement,
+            signature = excluded.signature";
+    NEXT_PROOF: "rotation::next_proof" =
+        "select coalesce(max(version), 0) + 1
+        from key_proof
+        where tenant_id = $1
+          and purpose = $2";
+    FIND_PROOF: "rotation::find_proof" =
+        "select statement, signature
+        from key_proof
+        where tenant_id = $1
+          and purpose = $2
+          and version = $3";
+}
+
+/// Tables with data that is sealed under the data key, in the order in which they are rewritten.
+pub(super) const TABLES: [(&str, &cloakroom_platform::storage::Statement); 7] = [
+    ("token", &COUNT_TOKENS),
+    ("token_intent", &COUNT_INTENTS),
+    ("client_key", &COUNT_CLIENT_KEYS),
+    ("threeds_session", &COUNT_THREEDS),
+    ("checkout_session", &COUNT_CHECKOUTS),
+    ("proxy", &COUNT_PROXIES),
+    ("webhook", &COUNT_WEBHOOKS),
+];
+
+/// A rotation to insert.
+pub(super) struct NewRotation<'a> {
+    pub tenant: TenantId,
+    pub purpose: KeyPurpose,
+    pub from: u32,
+    pub to: u32,
+    pub generation: i64,
+    pub requested_by: &'a str,
+    pub phase: Phase,
+}
+
+pub(super) async fn insert(transaction: &Transaction, new: &NewRotation<'_>) -> Result<(), Error> {
+    let params: Params<'_> = &[
+        &new.tenant.number,
+        &new.purpose.number(),
+        &new.to.cast_signed(),
+        &new.from.cast_signed(),
+        &(new.phase as i16),
+        &new.generation,
+        &new.requested_by,
+    ];
+    transaction.run(&INSERT, params).await?;
+    Ok(())
+}
+
+/// Lists all rotations, oldest first.
+pub(super) async fn list(db: &Db) -> Result<Vec<Rotation>, Error> {
+    let rows = db.read(&LIST, &[]).await?;
+    Ok(rows.iter().filter_map(Rotation::read).collect())
+}
+
+/// Lists up to `limit` rotations that nodes can advance.
+pub(super) async fn list_open(db: &Db, limit: i64) -> Result<Vec<Rotation>, Error> {
+    let rows = db.read(&LIST_OPEN, &[&limit]).await?;
+    Ok(rows.iter().filter_map(Rotation::read).collect())
+}
+
+/// Reads a rotation again.
+pub(super) async fn find(db: &Db, rotation: &Rotation) -> Result<Option<Rotation>, Error> {
+    let params: Params<'_> = &[
+        &rotation.tenant.number,
+        &rotation.purpose.number(),
+        &rotation.to.cast_signed(),
+    ];
+    let row = db.read_optional(&FIND, params).await?;
+    Ok(row.as_ref().and_then(Rotation::read))
+}
+
+/// What a transition changes besides the phase.
+#[derive(Default)]
+pub(super) struct PhaseChange {
+    pub generation: Option<i64>,
+    pub closed_xid: Option<i64>,
+}
+
+/// Sets the next phase; false if another node has.
+pub(super) async fn set_phase(
+    transaction: &Transaction,
+    rotation: &Rotation,
+    next: Phase,
+    change: PhaseChange,
+) -> Result<bool, Error> {
+    let params: Params<'_> = &[
+        &rotation.tenant.number,
+        &rotation.purpose.number(),
+        &rotation.to.cast_signed(),
+        &(rotation.phase as i16),
+        &(next as i16),
+        &change.generation,
+        &change.closed_xid,
+    ];
+    Ok(!transaction.run(&SET_PHASE, params).await?.is_empty())
+}
+
+/// Sets the next phase, if nothing else changes with it.
+pub(super) async fn move_to(db: &Db, rotation: &Rotation, next: Phase) -> Result<bool, Error> {
+    let params: Params<'_> = &[
+        &rotation.tenant.number,
+        &rotation.purpose.number(),
+        &rotation.to.cast_signed(),
+        &(rotation.phase as i16),
+        &(next as i16),
+        &None::<i64>,
+        &None::<i64>,
+    ];
+    Ok(!db.write(&SET_PHASE, params).await?.is_empty())
+}
+
+/// Rows of a page, by outcome.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub scanned: u64,
+    pub rewritten: u64,
+    pub unreadable: u64,
+}
+
+/// Saves how far a table is rewritten.
+pub(super) async fn save_progress(
+    db: &Db,
+    rotation: &Rotation,
+    (step, position): (i16, Uuid),
+    counts: Counts,
+) -> Result<(), Error> {
+    let params: Params<'_> = &[
+        &rotation.tenant.number,
+        &rotation.purpose.number(),
+        &rotation.to.cast_signed(),
+        &step,
+        &position,
+        &counts.scanned.cast_signed(),
+        &counts.rewritten.cast_signed(),
+        &counts.unreadable.cast_signed(),
+    ];
+    db.write(&SAVE_PROGRESS, params).await?;
+    Ok(())
+}
+
+/// Starts the rewriting again from the first row.
+pub(super) async fn restart(db: &Db, rotation: &Rotation) -> Result<(), Error> {
+    let params: Params<'_> = &[
+        &rotation.tenant.number,
+        &rotation.purpose.number(),
+        &rotation.to.cast_signed(),
+    ];
+    db.write(&RESTART, params).await?;
+    Ok(())
+}
+
+/// The number of this transaction.
+pub(super) async fn current_xid(transaction: &Transaction) -> Result<i64, Error> {
+    let rows = transaction.run(&CURRENT_XID, &[]).await?;
+    rows.first().map(|row| row.get(0)).ok_or(Error::RolledBack)
+}
+
+/// Counts running nodes that have not loaded the keys of a generation.
+pub(super) async fn count_unaware(
+    db: &Db,
+    generation: i64,
+    timeout_seconds: f64,
+) -> Result<i64, Error> {
+    let params: Params<'_> = &[&generation, &timeout_seconds];
+    let row = db.read_optional(&COUNT_UNAWARE, params).await?;
+    Ok(row.map_or(0, |row| row.get(0)))
+}
+
+/// Counts sessions whose snapshot is older than a transaction.
+pub(super) async fn count_old_snapshots(db: &Db, xid: i64) -> Result<i64, Error> {
+    let row = db.read_optional(&COUNT_OLD_SNAPSHOTS, &[&xid]).await?;
+    Ok(row.map_or(0, |row| row.get(0)))
+}
+
+/// A page of rows: how many, how many under the version, and the last id.
+pub(super) struct CountedPage {
+    pub rows: u64,
+    pub found: u64,
+    pub last: Option<Uuid>,
+}
+
+/// Counts up to `limit` rows after an id, with a statement of [`TABLES`].
+pub(super) async fn count_page(
+    db: &Db,
+    statement: &cloakroom_platform::storage::Statement,
+    (tenant, version): (TenantId, u32),
+    after: Uuid,
+    limit: i64,
+) -> Result<CountedPage, Error> {
+    let params: Params<'_> = &[&tenant.number, &after, &limit, &version.cast_signed()];
+    Ok(CountedPage::read(
+        db.read_optional(statement, params).await?.as_ref(),
+    ))
+}
+
+/// Whether a response is stored under the version.
+pub(super) async fn count_responses(
+    db: &Db,
+    tenant: TenantId,
+    version: u32,
+) -> Result<CountedPage, Error> {
+    let params: Params<'_> = &[&tenant.number, &version.cast_signed()];
+    let row = db.read_optional(&COUNT_RESPONSES, params).await?;
+    Ok(CountedPage::read(row.as_ref()))
+}
+
+impl CountedPage {
+    fn read(row: Option<&Row>) -> Self {
+        let count = |index| row.map_or(0, |row| row.get::<_, i64>(index)).unsigned_abs();
+        Self {
+            rows: count(0),
+            found: count(1),
+            last: row.and_then(|row| row.get(2)),
+        }
+    }
+}
+
+pub(super) async fn insert_proof(
+    transaction: &Transaction,
+    (tenant, purpose, version): (TenantId, KeyPurpose, u32),
+    proof: &Proof,
+) -> Result<(), Error> {
+    let params: Params<'_> = &[
+        &tenant.number,
+        &purpose.number(),
+        &version.cast_signed(),
+        &proof.statement,
+        &proof.signature,
+    ];
+    transaction.run(&INSERT_PROOF, params).await?;
+    Ok(())
+}
+
+/// The number of the next statement about keys without versions.
+pub(super) async fn next_proof(
+    db: &Db,
+    tenant: TenantId,
+    purpose: KeyPurpose,
+) -> Result<u32, Error> {
+    let params: Params<'_> = &[&tenant.number, &purpose.number()];
+    let row = db.read_optional(&NEXT_PROOF, params).await?;
+    Ok(row.map_or(1, |row| row.get::<_, i32>(0).cast_unsigned()))
+}
+
+pub(super) async fn find_proof(
+    db: &Db,
+    (tenant, purpose, version): (TenantId, KeyPurpose, u32),
+) -> Result<Option<Proof>, Error> {
+    let params: Params<'_> = &[&tenant.number, &purpose.number(), &version.cast_signed()];
+    let row = db.read_optional(&FIND_PROOF, params).await?;
+    Ok(row.map(|row| Proof {
+        statement: row.get(0),
+        signature: row.get(1),
+    }))
+}
+
+impl Rotation {
+    /// Decodes the columns of `rotations!`; `None` if SQL wrote an unknown purpose or phase.
+    fn read(row: &Row) -> Option<Self> {
+        let count = |index| row.get::<_, i64>(index).unsigned_abs();
+        let version = |index| row.get::<_, i32>(index).cast_unsigned();
+        Some(Self {
+            tenant: TenantId {
+                number: row.get(0),
+                uuid: row.get(1),
+            },
+            purpose: row.get::<_, i16>(2).try_into().ok()?,
+            from: version(3),
+            to: version(4),
+            phase: Phase::from_number(row.get(5))?,
+            step: row.get(6),
+            position: row.get(7),
+            scanned: count(8),
+            rewritten: count(9),
+            unreadable: count(10),
+            closed_xid: row.get(11),
+            generation: row.get(12),
+            requested_by: row.get(13),
+            started_at: row.get(14),
+            phase_at: row.get(15),
+            read_at: row.get::<_, Timestamp>(16),
+        })
+    }
+}
