@@ -9,10 +9,10 @@ use cloakroom_platform::config;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Db;
 
-use super::generation::Generation;
 use super::keyset::KeysetAuthority;
 use super::load::Loader;
 use super::mac_keys::MacKeys;
+use super::rotation::Generation;
 use super::store;
 use super::tenant_cache::TenantCache;
 use super::{AuditAuthority, ControlKey, Error, Record, SecurityCodeKek, TenantKeys};

@@ -7,16 +7,12 @@ mod api;
 mod audit_authority;
 mod create;
 mod destroy;
-mod fence;
-mod generation;
 mod inspect;
 mod keyring;
 mod keyset;
 mod load;
 mod mac_keys;
-mod reseal;
-mod rewrap;
-mod rotate;
+mod rotation;
 mod security_code_kek;
 mod signing_keys;
 mod store;
@@ -36,9 +32,9 @@ pub use self::keyset::{
     KeysetAuthority, KeysetChange, KeysetMismatch, KeysetState, StoredKeyset, VAULT,
 };
 pub use self::mac_keys::ControlKey;
-pub use self::reseal::ResealedPage;
-pub use self::rewrap::Rewrapped;
-pub use self::rotate::{KeyVersion, NewKek, NewVersion, Transition, change_state, count_change};
+pub use self::rotation::{
+    KeyVersion, NewKek, NewVersion, ResealedPage, Rewrapped, Transition, change_state, count_change,
+};
 pub use self::security_code_kek::SecurityCodeKek;
 pub use self::signing_keys::SigningKey;
 pub(crate) use self::store::STATEMENTS;

@@ -12,7 +12,6 @@ mod find;
 mod freshness;
 mod lock;
 mod request;
-mod reseal;
 mod store;
 mod token;
 mod token_vault;
@@ -38,7 +37,6 @@ pub use self::find::{
 pub use self::freshness::{Difference, HistoryFinding, HistoryReport, Scope, verify_histories};
 pub use self::lock::TokenLocks;
 pub use self::request::{Change, NewToken, TokenPatch};
-pub use self::reseal::reseal;
 pub(crate) use self::store::{
     DELETE_STATEMENTS, EXPIRED_STATEMENTS, HISTORY_STATEMENTS, INSERT_STATEMENTS,
     READER_STATEMENTS, RESEAL_STATEMENTS, STATEMENTS, TokenRow, UPDATE_STATEMENTS, read_columns,
@@ -46,6 +44,7 @@ pub(crate) use self::store::{
 };
 pub use self::token::Token;
 pub use self::token_vault::TokenVault;
+pub use self::update::reseal;
 pub use self::update::update;
 pub use self::view::{SearchTerms, TokenView, VisibleData, view_readable};
 pub use self::written_token::WrittenToken;

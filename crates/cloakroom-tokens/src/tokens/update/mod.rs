@@ -1,6 +1,7 @@
 //! Updates a token: merge, validate, encrypt again.
 
 pub(super) mod patch;
+mod reseal;
 
 use cloakroom_core::access::{Container, DeduplicationBehavior, Transform};
 use cloakroom_core::audit::{Operation, encode_reads};
@@ -15,6 +16,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use self::patch::{PatchedContent, patch_content};
+pub use self::reseal::reseal;
 use super::commit::commit;
 use super::content::Content;
 use super::create::plan::{code_change, conversion_entry, entries, open_duplicate, replay_entry};

@@ -6,7 +6,7 @@ use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage;
 use uuid::Uuid;
 
-use super::store;
+use crate::sessions::store;
 
 /// Seals up to `limit` sessions after the id `after`.
 pub async fn reseal(

@@ -1,5 +1,7 @@
 //! Encrypts sessions for the store, and decrypts its rows, which verifies the columns that their facts are bound to.
 
+mod reseal;
+
 use cloakroom_core::audit::{self, Entry};
 use cloakroom_core::idempotency::PendingResponse;
 use cloakroom_core::keys;
@@ -9,20 +11,21 @@ use cloakroom_platform::storage;
 use cloakroom_tokens::attributes::TokenId;
 use uuid::Uuid;
 
-use super::Error;
-use super::session::{CardReference, Facts, Session};
-use super::store::{self, FoundRow, SealedSession};
+pub use self::reseal::reseal;
 use crate::server::ThreedsServer;
+use crate::sessions::Error;
+use crate::sessions::session::{CardReference, Facts, Session};
+use crate::sessions::store::{self, FoundRow, SealedSession};
 
 /// Written in the same transaction as a transition: audit log entries and the response for the idempotency key.
-pub(super) struct SideEffects<'a> {
+pub(in crate::sessions) struct SideEffects<'a> {
     pub entries: Vec<Entry>,
     pub response: PendingResponse<'a>,
 }
 
 impl SideEffects<'static> {
     /// For transitions without an idempotency key.
-    pub(super) fn audit_only(entries: Vec<Entry>) -> Self {
+    pub(in crate::sessions) fn audit_only(entries: Vec<Entry>) -> Self {
         Self {
             entries,
             response: PendingResponse::default(),
@@ -31,7 +34,7 @@ impl SideEffects<'static> {
 }
 
 /// Inserts a new session; returns false if its ID exists.
-pub(super) async fn insert(
+pub(in crate::sessions) async fn insert(
     server: &ThreedsServer,
     session: &Session,
     effects: SideEffects<'_>,
@@ -50,7 +53,7 @@ pub(super) async fn insert(
 }
 
 /// Commits a transition; returns false if the session was modified concurrently or has expired.
-pub(super) async fn advance(
+pub(in crate::sessions) async fn advance(
     server: &ThreedsServer,
     next: &Session,
     effects: SideEffects<'_>,
@@ -97,7 +100,7 @@ async fn seal<'a>(
 }
 
 /// Finds a session of a tenant that has not expired.
-pub(super) async fn find(
+pub(in crate::sessions) async fn find(
     server: &ThreedsServer,
     tenant: TenantId,
     id: &Uuid,
@@ -109,7 +112,7 @@ pub(super) async fn find(
 }
 
 /// Finds a session by its ID alone, for parties without an API key.
-pub(super) async fn find_by_id(
+pub(in crate::sessions) async fn find_by_id(
     server: &ThreedsServer,
     id: &Uuid,
 ) -> Result<Option<Session>, Error> {
@@ -120,7 +123,7 @@ pub(super) async fn find_by_id(
 }
 
 /// Finds up to `limit` sessions whose pending transition is overdue.
-pub(super) async fn find_overdue(
+pub(in crate::sessions) async fn find_overdue(
     server: &ThreedsServer,
     limit: i64,
 ) -> Result<Vec<Session>, Error> {
@@ -128,7 +131,7 @@ pub(super) async fn find_overdue(
 }
 
 /// Finds up to `limit` sessions with details past their retention, or else without an expiry.
-pub(super) async fn find_past_retention(
+pub(in crate::sessions) async fn find_past_retention(
     server: &ThreedsServer,
     limit: i64,
 ) -> Result<Vec<Session>, Error> {

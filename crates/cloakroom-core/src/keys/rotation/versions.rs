@@ -5,10 +5,10 @@ use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{self, Transaction};
 use jiff::Timestamp;
 
-use super::create::{NewKey, wrap_below_root, wrap_below_tenant};
-use super::keyset::KeysetChange;
-use super::store::{self, KeyRow};
-use super::{Error, Keyring, State};
+use crate::keys::create::{NewKey, wrap_below_root, wrap_below_tenant};
+use crate::keys::keyset::KeysetChange;
+use crate::keys::store::{self, KeyRow};
+use crate::keys::{Error, Keyring, State};
 
 /// A version of a key, as listed for an operator. Contains no key.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-use super::store;
-use super::{Error, Keyring};
+use crate::keys::store;
+use crate::keys::{Error, Keyring};
 
 /// A node that has not read the generation for this long does so before it uses keys. Several heartbeats: on a healthy node,
 /// no request ever waits for it.
@@ -15,7 +15,7 @@ const STALE_AFTER: Duration = Duration::from_secs(10);
 const RELOADED_MAX: i64 = 1_000;
 
 /// The newest generation of keys that this node has loaded.
-pub(super) struct Generation {
+pub(in crate::keys) struct Generation {
     known: AtomicI64,
     started_at: Instant,
     /// When it was last read, in milliseconds since `started_at`.
@@ -25,7 +25,7 @@ pub(super) struct Generation {
 }
 
 impl Generation {
-    pub(super) fn new(known: i64) -> Self {
+    pub(in crate::keys) fn new(known: i64) -> Self {
         Self {
             known: AtomicI64::new(known),
             started_at: Instant::now(),
@@ -34,7 +34,7 @@ impl Generation {
         }
     }
 
-    pub(super) fn is_stale(&self) -> bool {
+    pub(in crate::keys) fn is_stale(&self) -> bool {
         let read_at = Duration::from_millis(self.read_at.load(Ordering::Relaxed));
         STALE_AFTER < self.started_at.elapsed().saturating_sub(read_at)
     }
@@ -79,7 +79,7 @@ impl Keyring {
 
     /// Reads the generation if the heartbeat did not. A failure is ignored: whatever the database does not answer, it does
     /// not store either.
-    pub(super) async fn learn_if_stale(&self) {
+    pub(in crate::keys) async fn learn_if_stale(&self) {
         if !self.generation.is_stale() {
             return;
         }

@@ -4,10 +4,10 @@ use cloakroom_core::keys::{ResealedPage, TenantKeys};
 use cloakroom_platform::ids::TenantId;
 use uuid::Uuid;
 
-use super::store::{self, TokenRow};
-use super::{Error, Token};
 use crate::containers;
 use crate::data_vault::DataVault;
+use crate::tokens::store::{self, TokenRow};
+use crate::tokens::{Error, Token};
 use crate::types::TokenKind;
 
 /// Seals up to `limit` tokens after the key `after`. Their versions and times do not change.

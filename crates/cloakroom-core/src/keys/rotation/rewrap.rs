@@ -7,9 +7,9 @@ use cloakroom_crypto::{
 use cloakroom_platform::failpoint;
 use cloakroom_platform::ids::TenantId;
 
-use super::keyset::VAULT;
-use super::store::{self, KeyRow};
-use super::{Error, Keyring, State, unwrap_below_root};
+use crate::keys::keyset::VAULT;
+use crate::keys::store::{self, KeyRow};
+use crate::keys::{Error, Keyring, State, unwrap_below_root};
 
 /// What was wrapped again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
