@@ -84,7 +84,7 @@ pub const CONNECTIONS: &[Connection] = &[
         places: &[
             "cloakroom/src/sinks/mod.rs",
             "cloakroom/src/sinks/connection.rs",
-            "cloakroom/src/sinks/https.rs",
+            "cloakroom/src/sinks/post.rs",
             "cloakroom/src/sinks/syslog.rs",
         ],
     },
