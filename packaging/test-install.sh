@@ -61,6 +61,7 @@ if grep -q 4242424242424242 "$work/transcript"; then echo "install: the output c
 echo
 echo "install: hardening of the unit"
 podman exec "$container" systemd-analyze --no-pager security cloakroom.service | tail -n 1
+podman exec "$container" sh -c 'grep -E "^(Uid|VmLck|CapEff|NoNewPrivs|Seccomp):" "/proc/$(pgrep -x cloakroom)/status"'
 echo "install: removing the package stops the node and preserves the root key"
 podman exec "$container" apt-get purge -y -qq cloakroom >/dev/null 2>&1
 if podman exec "$container" pgrep -x cloakroom; then echo "install: the node still runs" >&2 && exit 1; fi
