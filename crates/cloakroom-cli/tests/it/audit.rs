@@ -119,7 +119,7 @@ fn verification_reports_tampering() {
     assert!(!changed.success);
     let output = &changed.stdout;
     assert!(
-        output.contains("chain 1001: entry 1 was modified"),
+        output.contains("chain 1001: at least one of the entries 1 to 4 was modified"),
         "{output}"
     );
     assert!(

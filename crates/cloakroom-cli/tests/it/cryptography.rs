@@ -28,12 +28,23 @@ fn deployment() -> Deployment {
     deployment
 }
 
-/// Sets when the data keys were created.
+/// Sets when the data keys were created, and has the vault accept that: times of keys are authenticated.
 fn age_data_keys(deployment: &Deployment, days: u32) {
     let sql = format!(
         "update tenant_key set created_at = now() - interval '{days} days 1 hour' where purpose = 3"
     );
     query(&deployment.postgres, &sql);
+    for name in ["One", "Two"] {
+        let arguments = [
+            "access",
+            "re-anchor",
+            "--tenant",
+            name,
+            "--keys",
+            "--confirm",
+        ];
+        deployment.run_ok(&arguments);
+    }
 }
 
 /// Writes a certificate that ends in this many days.
