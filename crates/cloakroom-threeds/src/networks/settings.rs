@@ -134,6 +134,13 @@ fn adapter(
 }
 
 fn directory(text: &DirectoryEntry, settings: &config::Threeds) -> Result<DirectoryServer, String> {
+    let names = text.senders.iter().map(|name| {
+        ServerName::try_from(name.clone()).map_err(|_| "a sender must be a host name".to_owned())
+    });
+    if text.senders.is_empty() && text.tenants == Tenants::Production {
+        let reason = "needs `senders`: its authority issues certificates to others as well";
+        return Err(reason.to_owned());
+    }
     let suffix = match text.tenants {
         Tenants::Production => "",
         Tenants::Test => "-test",
@@ -146,13 +153,6 @@ fn directory(text: &DirectoryEntry, settings: &config::Threeds) -> Result<Direct
         certificate: Some(certificate.clone()),
         ca: &text.ca_file,
     };
-    let names = text.senders.iter().map(|name| {
-        ServerName::try_from(name.clone()).map_err(|_| "a sender must be a host name".to_owned())
-    });
-    if text.senders.is_empty() && text.tenants == Tenants::Production {
-        let reason = "needs `senders`: its authority issues certificates to others as well";
-        return Err(reason.to_owned());
-    }
     let roots = client::roots(&text.ca_file)?;
     Ok(DirectoryServer {
         network: text.network,
