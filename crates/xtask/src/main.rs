@@ -14,6 +14,7 @@ mod engines;
 mod faults;
 mod fuzz;
 mod generate;
+mod release;
 mod services;
 mod tidy;
 
@@ -52,6 +53,10 @@ enum Command {
     Bench(benchmarks::Arguments),
     /// Build the release binary with profile-guided optimization (PGO)
     Dist(dist::Arguments),
+    /// Build packages, archive, image, SBOM, checksums and signature of a release from a binary
+    Release(release::Arguments),
+    /// Build a release of the debug binary, lint it, and run the commands of the install pages
+    Packages(release::CheckArguments),
     /// Inject faults into a cluster under load, and count lost writes that were acknowledged
     #[command(disable_help_flag = true)]
     Faults(faults::Arguments),
@@ -73,6 +78,8 @@ fn main() -> ExitCode {
         Command::Conformance(arguments) => conformance::run(arguments).map(|()| ExitCode::SUCCESS),
         Command::Bench(arguments) => benchmarks::run("bench", arguments),
         Command::Dist(arguments) => dist::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Release(arguments) => release::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Packages(arguments) => release::check(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Faults(arguments) => faults::run(arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Scale(arguments) => benchmarks::run("scale", arguments),
