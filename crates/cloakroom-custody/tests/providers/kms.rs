@@ -150,13 +150,7 @@ async fn the_server_of_the_tests_speaks_the_protocol() {
          fails('InvalidSignatureException', make('wrong'), context)\n",
         server.address
     );
-    let output = tokio::task::spawn_blocking(move || {
-        Command::new(python::programs().join("python"))
-            .args(["-c", &program])
-            .output()
-    });
-    let output = output.await.unwrap().unwrap();
-    assert!(output.status.success(), "{output:?}");
+    python::run(program).await;
 }
 
 #[tokio::test]

@@ -35,3 +35,14 @@ pub(crate) fn programs() -> PathBuf {
     std::fs::write(installed, expected).unwrap();
     environment.join("bin")
 }
+
+/// Runs a program, which must succeed.
+pub(crate) async fn run(program: String) {
+    let output = tokio::task::spawn_blocking(move || {
+        Command::new(programs().join("python"))
+            .args(["-c", &program])
+            .output()
+    });
+    let output = output.await.unwrap().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}

@@ -1,6 +1,5 @@
 //! Transit, against a server of our own that hvac, the Python client of Vault, accepts too.
 
-use std::process::Command;
 use std::time::Duration;
 
 use cloakroom_custody::Failure;
@@ -97,13 +96,7 @@ async fn run_hvac(server: &TransitServer, script: &str) {
         "import base64, hvac\nclient = hvac.Client(url='{url}', token='{TOKEN}', verify='{}')\n{script}\n",
         server.ca_file.display()
     );
-    let output = tokio::task::spawn_blocking(move || {
-        Command::new(python::programs().join("python"))
-            .args(["-c", &program])
-            .output()
-    });
-    let output = output.await.unwrap().unwrap();
-    assert!(output.status.success(), "{output:?}");
+    python::run(program).await;
 }
 
 #[tokio::test]
