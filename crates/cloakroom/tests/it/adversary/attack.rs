@@ -193,7 +193,9 @@ fn edited(column: &Column, value: &Value) -> Value {
         "bytea[]" => pushed(value, json!("\\x00112233445566778899aabbccddeeff")),
         kind if kind.starts_with("timestamp") => {
             let at = text.parse::<Timestamp>().unwrap_or(Timestamp::UNIX_EPOCH);
-            json!((at + jiff::Span::new().hours(24 * 365)).to_string())
+            let later = at + jiff::Span::new().hours(24 * 365);
+            // As PostgreSQL writes it, or the row would not be found again.
+            json!(later.to_string().replace('Z', "+00:00"))
         }
         "text" => json!(format!("{text}x")),
         other => panic!("no edit of {other} in {}", column.name),

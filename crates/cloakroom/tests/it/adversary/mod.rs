@@ -151,7 +151,7 @@ impl Stage {
             .replace(&scene.database, &attack.added, &attack.removed)
             .await;
         // A node may continue to reject requests, which would make every further attack look harmless.
-        let is_intact = undone.is_ok()
+        let is_intact = undone.is_ok_and(|count| count == attack.added.len() as u64)
             && (changes.is_empty() || scene.observe(&scene.vault).await == self.expected);
         if !is_intact {
             *self = Self::set().await;
@@ -183,6 +183,9 @@ impl Scene {
             for (_, name) in changes.extract_if(.., |change| !again.contains(change)) {
                 println!("{name} differed once: {:?}", observed[&name]);
             }
+        }
+        for (_, name) in changes.iter().filter(|(it, _)| *it == Effect::Changed) {
+            println!("{name}: {:?} became {:?}", expected[name], observed[name]);
         }
         changes
     }

@@ -84,13 +84,14 @@ impl Table {
         self.key.iter().any(|name| name == column)
     }
 
-    /// Removes rows and adds others, in one transaction. Fails if the schema does not allow it.
+    /// Removes rows and adds others, in one transaction. Returns how many rows it removed, and fails if the schema does not
+    /// allow it.
     pub(super) async fn replace(
         &self,
         database: &Client,
         removed: &[Value],
         added: &[Value],
-    ) -> Result<(), tokio_postgres::Error> {
+    ) -> Result<u64, tokio_postgres::Error> {
         let name = &self.name;
         let delete = format!("delete from {name} it where to_jsonb(it) @> $1::text::jsonb");
         let insert = format!(
@@ -98,14 +99,15 @@ impl Table {
         );
         database.batch_execute("begin").await?;
         let change = async {
+            let mut count = 0;
             for row in removed {
                 let identity = self.identity(row).to_string();
-                database.execute(&delete, &[&identity]).await?;
+                count += database.execute(&delete, &[&identity]).await?;
             }
             for row in added {
                 database.execute(&insert, &[&row.to_string()]).await?;
             }
-            Ok(())
+            Ok(count)
         };
         let changed = change.await;
         let end = if changed.is_ok() {
