@@ -1,9 +1,10 @@
 // The vault under test, what a merchant's server asks of it, and how an attempt is recorded.
 
-import { appendFileSync, readFileSync } from "node:fs";
-import { test } from "node:test";
+import { readFileSync } from "node:fs";
 
 import { BasisTheoryClient } from "@basis-theory/node-sdk";
+
+import { attemptsOf, required } from "../attempts.mjs";
 
 export const baseUrl = required("BT_API_URL");
 export const publicKey = required("BT_PUB_API_KEY");
@@ -32,32 +33,5 @@ const { version } = JSON.parse(readFileSync(new URL("package.json", installed), 
 /** The browser package as its registry delivers it, for a page without a bundler. */
 export const browserPackage = readFileSync(new URL("dist/bundle/index.js", installed));
 
-/** A test that also leaves a row in the report: which method was called, and what was tried. */
-export function attempt(method, tried, body) {
-  test(`${method}: ${tried}`, async () => {
-    const row = { sdk: `web-threeds ${version}`, method, tried, result: "ok" };
-    try {
-      await body();
-    } catch (error) {
-      Object.assign(row, { result: "FAILED", why: String(error) });
-      throw error;
-    } finally {
-      record(row);
-    }
-  });
-}
-
-function record(row) {
-  const report = process.env.CONFORMANCE_REPORT;
-  if (report) {
-    appendFileSync(report, `${JSON.stringify(row)}\n`);
-  }
-}
-
-function required(name) {
-  const value = process.env[name];
-  if (!value) {
-    throw new Error(`${name} is not set: see conformance/README.md`);
-  }
-  return value;
-}
+/** A test whose result is in the report. */
+export const attempt = attemptsOf(`web-threeds ${version}`);

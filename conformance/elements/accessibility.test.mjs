@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
 import { picture } from "./chromium.mjs";
-import { changed, input, inside, payWith, SPLIT, suite, type, withCheckout } from "./checkout.mjs";
+import { changed, input, inside, payWith, SPLIT, suite, type, typeInto, withCheckout } from "./checkout.mjs";
 import { attempt } from "./vault.mjs";
 
 const AXE = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -49,9 +49,10 @@ attempt("accessibility", "labels, errors that are announced, and the order of th
     await inside(page, "number").getByRole("alert").getByText("Card number is incomplete.").waitFor();
     assert.equal(await input(page, "number").getAttribute("aria-invalid"), "true");
     // Tab went on to the next field.
-    await page.keyboard.type("1231");
+    await typeInto(page, inside(page, "date"), "1231");
     await changed(page, "date", { complete: true });
     await page.keyboard.press("Shift+Tab");
+    await inside(page, "number").locator("input:focus").waitFor();
     await page.keyboard.press("End");
     await page.keyboard.type("424242424242");
     await changed(page, "number", { complete: true });

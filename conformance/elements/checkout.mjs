@@ -75,6 +75,12 @@ export function input(page, name, label) {
 
 export async function type(page, name, text, label) {
   await input(page, name, label).click();
+  await typeInto(page, inside(page, name), text);
+}
+
+/** Types in a frame once it has the focus: frames have processes of their own, and keys sent earlier reach another one. */
+export async function typeInto(page, frame, text) {
+  await frame.locator("input:focus").waitFor();
   await page.keyboard.type(text);
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { picture } from "./chromium.mjs";
-import { add, attemptIn, changed, input, SPLIT, suite, type, waitEvent, withCheckout, withPage } from "./checkout.mjs";
+import { add, attemptIn, changed, input, inside, SPLIT, suite, type, typeInto, waitEvent, withCheckout, withPage } from "./checkout.mjs";
 import { ELEMENTS } from "./sites.mjs";
 import { attempt, publicKey } from "./vault.mjs";
 
@@ -120,7 +120,7 @@ attempt("on", "reports focus, blur and listenable keys, until unsubscribed", asy
 attempt("focus", "and blur, clear and validate act on the input", async () => {
   await withCheckout({ number: ["cardNumber"] }, {}, async (page) => {
     await page.evaluate(() => window.elements.number.focus());
-    await page.keyboard.type("4242");
+    await typeInto(page, inside(page, "number"), "4242");
     await changed(page, "number", { empty: false });
     await page.evaluate(() => window.elements.number.validate());
     await changed(page, "number", { errors: [{ targetId: "number", type: "incomplete" }] });

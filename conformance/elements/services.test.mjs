@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { attemptIn, CARD, payWith, SPLIT, suite, type, withCheckout, withPage } from "./checkout.mjs";
+import { attemptIn, CARD, payWith, SPLIT, suite, type, typeInto, withCheckout, withPage } from "./checkout.mjs";
 import { EVIL, MERCHANT, openDestination } from "./sites.mjs";
 import { attempt, management, vault } from "./vault.mjs";
 
@@ -254,16 +254,16 @@ attempt("debug", "adds the trace id of the response", async () => {
 attempt("react-elements", "all components in strict mode, with updates, references and removal", async () => {
   await withPage("/react", {}, async (page) => {
     await page.waitForFunction(() => window.reactReady >= 1 && document.querySelectorAll("#root iframe").length >= 6);
-    const field = (id) => page.frameLocator(`#${id} iframe`).locator("input.input").first();
-    await field("number").click();
-    await page.keyboard.type("378282246310005");
+    const fill = async (id, text) => {
+      const frame = page.frameLocator(`#${id} iframe`);
+      await frame.locator("input.input").first().click();
+      await typeInto(page, frame, text);
+    };
+    await fill("number", "378282246310005");
     await page.waitForFunction(() => window.react.brand === "american-express");
-    await field("date").click();
-    await page.keyboard.type("1231");
-    await field("code").click();
-    await page.keyboard.type("1234");
-    await field("name").click();
-    await page.keyboard.type("a1");
+    await fill("date", "1231");
+    await fill("code", "1234");
+    await fill("name", "a1");
     await page.waitForFunction(() => window.react.code.current.metadata.complete && window.react.name.current.metadata.complete);
     await page.frameLocator("#mirror iframe").locator("input.input").first().evaluate((node) =>
       new Promise((resolve) => {
@@ -298,7 +298,7 @@ attempt("basis-theory-js", "the older package: init with six arguments, tokens a
   await withPage("/legacy", {}, async (page) => {
     await page.evaluate(() => window.legacy());
     await page.frameLocator("#number iframe").locator("input").click();
-    await page.keyboard.type(CARD.number);
+    await typeInto(page, page.frameLocator("#number iframe"), CARD.number);
     await page.waitForFunction(() => window.number.metadata.complete);
     const ids = await page.evaluate(async () => {
       const token = await window.bt.tokens.create({ type: "card_number", data: window.number });

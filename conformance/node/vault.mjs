@@ -2,12 +2,11 @@
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { appendFileSync } from "node:fs";
-import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 
 import { BasisTheoryClient } from "@basis-theory/node-sdk";
 
+import { attemptsOf, required } from "../attempts.mjs";
 import { noted, sdk } from "./methods.mjs";
 
 export const baseUrl = required("BT_API_URL");
@@ -49,20 +48,8 @@ export const NO_SUCH_PATH = "There is no such path.";
 const CLOCK_TOLERANCE_MS = 60_000;
 const CACHE_TOLERANCE_MS = 8_000;
 
-/** A test that also leaves a row in the report: which method was called, and what was tried. */
-export function attempt(method, tried, body) {
-  test(`${method}: ${tried}`, async () => {
-    const row = { sdk, method, tried, result: "ok" };
-    try {
-      await body();
-    } catch (error) {
-      Object.assign(row, { result: "FAILED", why: String(error) });
-      throw error;
-    } finally {
-      record(row);
-    }
-  });
-}
+/** A test whose result is in the report. */
+export const attempt = attemptsOf(sdk);
 
 /** That a time is about `seconds` from now. */
 export function assertFromNow(time, seconds) {
@@ -141,19 +128,4 @@ export async function refusal(promise, kind, statusCode, title) {
   assert.match(error.rawResponse.headers.get("content-type"), /^application\/problem\+json/);
   assert.ok(error.rawResponse.headers.get("bt-trace-id"));
   return error;
-}
-
-function record(row) {
-  const report = process.env.CONFORMANCE_REPORT;
-  if (report) {
-    appendFileSync(report, `${JSON.stringify(row)}\n`);
-  }
-}
-
-function required(name) {
-  const value = process.env[name];
-  if (!value) {
-    throw new Error(`${name} is not set: see conformance/README.md`);
-  }
-  return value;
 }

@@ -94,18 +94,24 @@ function record() {
 
 export const field = (page, id) => page.frameLocator(`#${id} iframe`).locator("input").first();
 
+/** Clicks into a field and waits: frames have processes of their own, and keys sent earlier reach another one. */
+async function focus(page, id) {
+  await field(page, id).click();
+  await page.frameLocator(`#${id} iframe`).locator("input:focus").waitFor();
+}
+
 export async function fill(page, number, { date = "1231", code = "739" } = {}) {
   await page.getByLabel("Name on card").fill("Ada Example");
   await page.getByLabel("Email").fill("ada@shop.example");
   for (const [id, text] of [["number", number], ["date", date], ["code", code]]) {
-    await field(page, id).click();
+    await focus(page, id);
     await page.keyboard.type(text);
   }
 }
 
 /** Replaces the number of a card that failed. */
 export async function retype(page, number) {
-  await field(page, "number").click();
+  await focus(page, "number");
   await page.keyboard.press("Control+A");
   await page.keyboard.type(number);
 }

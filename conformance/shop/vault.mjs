@@ -1,7 +1,6 @@
 // The vault of the shop, and how an attempt is recorded.
 
-import { appendFileSync } from "node:fs";
-import { test } from "node:test";
+import { attemptsOf, required } from "../attempts.mjs";
 
 /** Output of `cloakroom dev --json --shop`: hosts, certificate, and the environment of the shop's server. */
 export const shop = JSON.parse(required("SHOP"));
@@ -18,27 +17,5 @@ export async function ask(path, { key = required("BT_PVT_API_KEY"), method = "GE
   return { status: response.status, body: text && JSON.parse(text) };
 }
 
-/** A test that also adds a row to the report: which server was used, and what was tried. */
-export function attempt(server, tried, body) {
-  test(`${server}: ${tried}`, async () => {
-    const row = { sdk: "demo shop", method: server, tried, result: "ok" };
-    try {
-      await body();
-    } catch (error) {
-      Object.assign(row, { result: "FAILED", why: String(error) });
-      throw error;
-    } finally {
-      if (process.env.CONFORMANCE_REPORT) {
-        appendFileSync(process.env.CONFORMANCE_REPORT, `${JSON.stringify(row)}\n`);
-      }
-    }
-  });
-}
-
-function required(name) {
-  const value = process.env[name];
-  if (!value) {
-    throw new Error(`${name} is not set: see conformance/README.md`);
-  }
-  return value;
-}
+/** A test whose result is in the report. */
+export const attempt = attemptsOf("demo shop");
