@@ -62,11 +62,13 @@ async fn record() {
 async fn attack_part(part: usize) {
     let mut stage = Stage::set().await;
     let tables = stage.scene.tables.clone();
+    let expectations = Expectations::load();
+    expectations.check_columns(&tables);
     let mut outcomes = Outcomes::new();
     for table in tables.iter().skip(part).step_by(PARTS) {
         stage.attack(table, &mut outcomes).await;
     }
-    Expectations::load().compare(&tables, &outcomes, (part, PARTS));
+    expectations.compare(&tables, &outcomes, (part, PARTS));
 }
 
 /// A scene that is set again when an attack leaves traces.

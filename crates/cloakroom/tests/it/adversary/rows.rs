@@ -80,6 +80,10 @@ impl Table {
         Value::Object(members.collect::<Map<_, _>>())
     }
 
+    pub(super) fn has_column(&self, name: &str) -> bool {
+        self.columns.iter().any(|column| column.name == name)
+    }
+
     pub(super) fn is_key(&self, column: &str) -> bool {
         self.key.iter().any(|name| name == column)
     }
