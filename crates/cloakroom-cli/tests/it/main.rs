@@ -22,9 +22,13 @@ mod erasures;
 mod exhaustion;
 mod formulas;
 mod idempotency;
+#[path = "../../../cloakroom-custody/tests/providers/kms_server.rs"]
+#[allow(dead_code, reason = "its own tests use more of it")]
+mod kms_server;
 mod limits;
 mod memory;
 mod processor;
+mod root_moves;
 mod rotation;
 mod serve;
 mod shop;

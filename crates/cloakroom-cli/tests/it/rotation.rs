@@ -12,7 +12,11 @@ use crate::support::{Deployment, query, runtime};
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Creates and reads tokens until it is stopped. Returns the number of requests, and the failed ones.
-async fn send_requests(base: String, key: String, stop: Arc<AtomicBool>) -> (usize, Vec<String>) {
+pub(crate) async fn send_requests(
+    base: String,
+    key: String,
+    stop: Arc<AtomicBool>,
+) -> (usize, Vec<String>) {
     let client = reqwest::Client::new();
     let (mut requests, mut failures) = (0, Vec::new());
     while !stop.load(Ordering::Relaxed) {
