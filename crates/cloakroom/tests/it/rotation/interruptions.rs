@@ -128,3 +128,71 @@ async fn a_rotation_survives_the_death_of_its_node_at_every_point() {
         Vec::<String>::new()
     );
 }
+
+/// Failpoints that a rotation passes again after it was interrupted there.
+const REPEATABLE: [&str; 7] = [
+    "rotation.before_change",
+    "rotation.within_change",
+    "rotation.drained",
+    "rotation.page_written",
+    "rotation.rewritten",
+    "rotation.scanned",
+    "rotation.signed",
+];
+
+/// `CLOAKROOM_TEST_ROTATION_ROWS=1000000 CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true cargo xtask services run -- cargo
+/// nextest run --package cloakroom --release --run-ignored only rotation::interruptions --no-capture`
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes"]
+async fn a_rotation_of_many_rows_survives_many_deaths() {
+    let kills = number_or("CLOAKROOM_TEST_ROTATION_KILLS", 20);
+    let rows = number_or("CLOAKROOM_TEST_ROTATION_ROWS", 20_000);
+    let fixture = Fixture::create(450).await;
+    super::measure::fill(&fixture.client, rows).await;
+    let other = fixture.vault.second_node().await;
+    let nodes = [&fixture.vault.vault, &other.vault];
+    let on_other = fixture.client.at(&other.base_url);
+    let load = Load::start(vec![fixture.client.clone(), on_other.clone()]);
+    fixture.start().await;
+
+    // Deaths while pages are written are spread over the rows.
+    let pages = u32::try_from(rows / 200 / (kills + 1)).unwrap().max(1);
+    let mut deaths = 0;
+    for name in REPEATABLE {
+        for kill in 0..kills {
+            let hits = match name {
+                "rotation.page_written" => pages,
+                _ => 1,
+            };
+            arm(name, hits);
+            while rotation::work(nodes[kill % 2], super::HOLDER).await.is_ok() {
+                assert!(
+                    fixture.phase().await < Phase::Proved,
+                    "{name} was not reached"
+                );
+            }
+            deaths += 1;
+        }
+    }
+    while fixture.phase().await < Phase::Proved {
+        rotation::work(nodes[0], super::HOLDER).await.unwrap();
+    }
+    rotation::retire(
+        nodes[0],
+        fixture.tenant.id,
+        cloakroom_crypto::KeyPurpose::Data,
+    )
+    .await
+    .unwrap();
+
+    let (requests, failures) = load.finish().await;
+    println!(
+        "{deaths} deaths, {rows} rows, {requests} requests, {} failed",
+        failures.len()
+    );
+    assert_eq!(failures, Vec::<String>::new(), "of {requests} requests");
+    fixture.assert_all_under(2).await;
+    fixture.assert_readable(&on_other).await;
+    let findings = rotation::verify_proofs(nodes[0]).await.unwrap();
+    assert_eq!(findings, Vec::<String>::new());
+}

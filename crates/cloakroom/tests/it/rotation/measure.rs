@@ -5,21 +5,28 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use cloakroom::rotation::{self, Phase};
+use cloakroom_crypto::KeyPurpose;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::{Fixture, HOLDER, new_token};
 use crate::support::{Client, number_or};
 
-/// Requests that are sent at the same time while rows are created.
-const WRITERS: usize = 24;
-/// Clients of the load, each with a pause between its requests.
-const CLIENTS: usize = 4;
-const PAUSE: Duration = Duration::from_millis(20);
-const BASELINE: Duration = Duration::from_secs(15);
+/// Requests that are sent at the same time while rows are created, and to find out how many the node serves.
+const WRITERS: usize = 16;
+/// Tokens that one request creates.
+const BATCH: usize = 100;
+/// Clients of the load, and its share of what the node serves.
+const CLIENTS: usize = 8;
+const SHARE: f64 = 0.6;
+const CALIBRATION: Duration = Duration::from_secs(10);
+const BASELINE: Duration = Duration::from_secs(60);
 
-/// `CLOAKROOM_TEST_ROTATION_ROWS=100000 cargo xtask services run -- cargo nextest run --workspace --run-ignored only
-/// rotation::measure --no-capture`
+/// Replaces everything below a root key under load, as after a compromise: root key, key-encryption key, data key.
+///
+/// `CLOAKROOM_TEST_ROTATION_ROWS=1000000 CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true cargo xtask services run -- cargo
+/// nextest run --package cloakroom --release --run-ignored only rotation::measure --no-capture`
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "measures; takes minutes"]
 async fn cost_of_a_rotation() {
@@ -29,52 +36,71 @@ async fn cost_of_a_rotation() {
     fixture.execute("vacuum analyze token").await;
     fixture.execute("checkpoint").await;
 
-    let quiet = load_for(&fixture, BASELINE).await;
-    quiet.print("before");
+    let saturated = load_for(&fixture, WRITERS, Duration::ZERO, CALIBRATION).await;
+    let interval = CALIBRATION.mul_f64(CLIENTS as f64 / saturated.pairs() / SHARE);
+    saturated.print("saturated", CALIBRATION);
+    let quiet = load_for(&fixture, CLIENTS, interval, BASELINE).await;
+    quiet.print("before", BASELINE);
+
     let wal = wal_position(&fixture).await;
-    fixture.start().await;
-    fixture.advance_to(Phase::Rewriting).await;
-    let started_at = Instant::now();
     let stop = Arc::new(AtomicBool::new(false));
-    let load = start_load(&fixture, &stop);
-    while fixture.phase().await < Phase::Proving {
-        rotation::work(&fixture.vault.vault, HOLDER).await.unwrap();
+    let load = start_load(&fixture, CLIENTS, interval, &stop);
+    let vault = &fixture.vault.vault;
+    let started_at = Instant::now();
+    rotation::rotate_root(vault, "tests").await.unwrap();
+    rotation::rotate_kek(vault, fixture.tenant.id, "tests")
+        .await
+        .unwrap();
+    fixture.start().await;
+    let mut rewriting = (Instant::now(), Instant::now());
+    loop {
+        match fixture.phase().await {
+            Phase::Proved => break,
+            phase if phase < Phase::Rewriting => rewriting.0 = Instant::now(),
+            Phase::Rewriting => rewriting.1 = Instant::now(),
+            _ => {}
+        }
+        rotation::work(vault, HOLDER).await.unwrap();
     }
-    let rewriting = started_at.elapsed();
+    let scan = rewriting.1.elapsed();
+    rotation::retire(vault, fixture.tenant.id, KeyPurpose::Data)
+        .await
+        .unwrap();
+    let (drill, rewriting) = (started_at.elapsed(), rewriting.1 - rewriting.0);
     stop.store(true, Ordering::Relaxed);
     let busy = Latencies::of(load.join_all().await);
-    busy.print("during");
-    let scan = Instant::now();
-    fixture.advance_to(Phase::Proved).await;
+    busy.print("during", drill);
 
-    let rewritten = rotation::status(&fixture.vault.vault).await.unwrap()[0]
-        .rotation
-        .rewritten;
+    let status = rotation::status(vault).await.unwrap();
+    let rewritten = status[0].rotation.rewritten;
     let written = wal_position(&fixture).await - wal;
     println!(
-        "{rewritten} rows in {:.1} s: {:.0} rows/s; scan {:.2} s; {:.0} bytes of WAL per row, with those of the load",
+        "{rewritten} rows in {:.1} s: {:.0} rows/s; scan {:.2} s; all of it {:.1} s; {:.0} bytes of WAL per row, with those of the load",
         rewriting.as_secs_f64(),
         rewritten as f64 / rewriting.as_secs_f64(),
-        scan.elapsed().as_secs_f64(),
+        scan.as_secs_f64(),
+        drill.as_secs_f64(),
         written / rewritten as f64,
     );
     assert_eq!((quiet.failures, busy.failures), (0, 0));
     fixture.assert_all_under(2).await;
 }
 
-async fn fill(client: &Client, rows: usize) {
+/// Creates tokens, many with each request.
+pub(super) async fn fill(client: &Client, rows: usize) {
     let next = Arc::new(AtomicUsize::new(0));
     let mut writers = JoinSet::new();
     for _ in 0..WRITERS {
         let (client, next) = (client.clone(), next.clone());
         writers.spawn(async move {
             loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= rows {
+                let first = next.fetch_add(BATCH, Ordering::Relaxed);
+                if first >= rows {
                     break;
                 }
-                let created = client.post("/tokens", new_token(number)).await;
-                assert_eq!(created.status, 201, "{}", created.body);
+                let new: Vec<Value> = (first..first + BATCH).map(new_token).collect();
+                let created = client.post("/tokenize", json!(new)).await;
+                assert_eq!(created.status, 200, "{}", created.body);
             }
         });
     }
@@ -107,38 +133,56 @@ impl Latencies {
         all
     }
 
-    fn print(&self, when: &str) {
+    /// Pairs of a create and a read.
+    fn pairs(&self) -> f64 {
+        self.creates.len() as f64
+    }
+
+    fn print(&self, when: &str, duration: Duration) {
         let at = |values: &[f64], share: f64| {
             let index = (values.len() as f64 * share) as usize;
             values.get(index).copied().unwrap_or_default()
         };
         println!(
-            "{when}: creates p50 {:.1} ms, p99 {:.1} ms; reads p50 {:.1} ms, p99 {:.1} ms; {} requests, {} failed",
+            "{when}: creates p50 {:.1} ms, p99 {:.1} ms; reads p50 {:.1} ms, p99 {:.1} ms; {:.0} requests/s, {} failed",
             at(&self.creates, 0.5),
             at(&self.creates, 0.99),
             at(&self.reads, 0.5),
             at(&self.reads, 0.99),
-            self.creates.len() + self.reads.len(),
+            2.0 * self.pairs() / duration.as_secs_f64(),
             self.failures,
         );
     }
 }
 
-async fn load_for(fixture: &Fixture, duration: Duration) -> Latencies {
+async fn load_for(
+    fixture: &Fixture,
+    clients: usize,
+    interval: Duration,
+    duration: Duration,
+) -> Latencies {
     let stop = Arc::new(AtomicBool::new(false));
-    let load = start_load(fixture, &stop);
+    let load = start_load(fixture, clients, interval, &stop);
     sleep(duration).await;
     stop.store(true, Ordering::Relaxed);
     Latencies::of(load.join_all().await)
 }
 
-fn start_load(fixture: &Fixture, stop: &Arc<AtomicBool>) -> JoinSet<Latencies> {
-    let mut clients = JoinSet::new();
-    for _ in 0..CLIENTS {
+/// Each client creates a token and reads it, once per interval.
+fn start_load(
+    fixture: &Fixture,
+    clients: usize,
+    interval: Duration,
+    stop: &Arc<AtomicBool>,
+) -> JoinSet<Latencies> {
+    let mut load = JoinSet::new();
+    for _ in 0..clients {
         let (client, stop) = (fixture.client.clone(), stop.clone());
-        clients.spawn(async move {
+        load.spawn(async move {
             let mut latencies = Latencies::default();
+            let mut ticks = tokio::time::interval(interval.max(Duration::from_micros(1)));
             for number in 0.. {
+                ticks.tick().await;
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
@@ -152,10 +196,9 @@ fn start_load(fixture: &Fixture, stop: &Arc<AtomicBool>) -> JoinSet<Latencies> {
                 latencies.creates.push(create);
                 latencies.reads.push(elapsed);
                 latencies.failures += usize::from(created.status != 201 || read.status != 200);
-                sleep(PAUSE).await;
             }
             latencies
         });
     }
-    clients
+    load
 }
