@@ -8,6 +8,7 @@
 pub mod haproxy;
 pub mod packages;
 pub mod process;
+pub mod python;
 pub mod servers;
 pub mod service_sql;
 pub mod workspace;

@@ -22,8 +22,6 @@ mod erasures;
 mod exhaustion;
 mod formulas;
 mod idempotency;
-#[path = "../../../cloakroom-custody/tests/providers/kms_server.rs"]
-mod kms_server;
 mod limits;
 mod memory;
 mod processor;

@@ -1,7 +1,7 @@
 //! The root key moves from a file to an HSM, to AWS KMS and back while three nodes behind HAProxy serve.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use cloakroom_devtools::packages;
+use cloakroom_devtools::{packages, python};
+use serde_json::Value;
 
-use crate::kms_server::{ARN, KEY_ID, KmsServer, SECRET};
 use crate::rotation::send_requests;
 use crate::support::{Deployment, Node, outcome, query, runtime};
 
@@ -195,14 +195,61 @@ fn in_hsm(deployment: &Deployment) -> Settings {
     ]
 }
 
-fn in_kms(deployment: &Deployment, server: &KmsServer) -> Settings {
-    let text =
-        format!("[default]\naws_access_key_id = {KEY_ID}\naws_secret_access_key = {SECRET}\n");
-    let credentials = write_secret(deployment.path("credentials"), &text);
+/// moto, which speaks the protocol of AWS KMS and runs until it is dropped.
+struct Moto {
+    process: Child,
+    address: String,
+}
+
+impl Moto {
+    fn start() -> Self {
+        let requirements = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../cloakroom-custody/tests/providers/requirements.txt");
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let programs = python::environment(target, "custody-python", &requirements).unwrap();
+        let address = free_address();
+        let (host, port) = address.split_once(':').unwrap();
+        let process = Command::new(programs.join("moto_server"))
+            .args(["-H", host, "-p", port])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let process = process.unwrap();
+        wait_until("moto listens", || TcpStream::connect(&address).is_ok());
+        Self { process, address }
+    }
+
+    /// Creates a key and returns its ARN.
+    async fn create_key(&self) -> String {
+        let response = reqwest::Client::new()
+            .post(format!("http://{}", self.address))
+            .header("content-type", "application/x-amz-json-1.1")
+            .header("x-amz-target", "TrentService.CreateKey")
+            .header(
+                "authorization",
+                "AWS4-HMAC-SHA256 Credential=test/20260101/eu-central-1/kms/aws4_request, SignedHeaders=host, Signature=0",
+            )
+            .body("{}")
+            .send();
+        let created: Value = response.await.unwrap().json().await.unwrap();
+        created["KeyMetadata"]["Arn"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Moto {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn in_kms(deployment: &Deployment, moto: &Moto, arn: String) -> Settings {
+    let text = "[default]\naws_access_key_id = test\naws_secret_access_key = test\n";
+    let credentials = write_secret(deployment.path("credentials"), text);
     vec![
         ("PROVIDER", "aws_kms".to_owned()),
-        ("AWS_KMS_KEY", ARN.to_owned()),
-        ("AWS_KMS_ENDPOINT", format!("http://{}", server.address)),
+        ("AWS_KMS_KEY", arn),
+        ("AWS_KMS_ENDPOINT", format!("http://{}", moto.address)),
         ("AWS_KMS_CREDENTIALS_FILE", credentials),
     ]
 }
@@ -212,10 +259,11 @@ fn the_root_key_moves_between_providers_while_a_cluster_serves() {
     packages::require(&[("haproxy", "haproxy")]).unwrap();
     let (deployment, keys) = Deployment::with_keys(&["/ reveal token:create,token:read"]);
     let runtime = runtime();
-    let kms_server = runtime.block_on(KmsServer::start());
+    let moto = Moto::start();
+    let arn = runtime.block_on(moto.create_key());
     let (file, hsm) = (in_file(&deployment, "root.key"), in_hsm(&deployment));
     let (kms, new_file) = (
-        in_kms(&deployment, &kms_server),
+        in_kms(&deployment, &moto, arn),
         in_file(&deployment, "new.key"),
     );
     let path = deployment.path("new.key").display().to_string();
@@ -235,7 +283,7 @@ fn the_root_key_moves_between_providers_while_a_cluster_serves() {
     let to_kms = cluster.move_root(&hsm, &kms);
     std::fs::remove_dir_all(cluster.deployment.path("tokens")).unwrap();
     let to_file = cluster.move_root(&kms, &new_file);
-    kms_server.change(|state| state.error = Some("DisabledException"));
+    drop(moto);
     cluster.restart(&new_file);
     stop.store(true, Ordering::Relaxed);
 
