@@ -112,6 +112,19 @@ impl RootKey {
         &self.id
     }
 
+    /// Whether the provider replaces the key material behind the same id, as KMS and Transit do.
+    pub fn has_own_versions(&self) -> bool {
+        match self.provider {
+            Provider::InProcess(_) => false,
+            #[cfg(feature = "pkcs11")]
+            Provider::Pkcs11(_) => false,
+            #[cfg(feature = "aws-kms")]
+            Provider::AwsKms(_) => true,
+            #[cfg(feature = "transit")]
+            Provider::Transit(_) => true,
+        }
+    }
+
     /// The provider and the id, for operators.
     pub fn display_name(&self) -> String {
         format!("{} {}", self.name, self.id.name())

@@ -45,6 +45,10 @@ impl RootKeys {
         &self.active
     }
 
+    pub fn has_previous(&self) -> bool {
+        self.previous.is_some()
+    }
+
     /// From now on clients wait for unwrapped keys: `root_key.deadline` applies.
     pub fn start_serving(&self) {
         for root in self.all() {

@@ -337,20 +337,32 @@ async fn maintain_deliveries(node: &Node, holder: Uuid) -> Result<(), storage::E
 /// Advances rotations of keys, on one node at a time.
 async fn rotate_keys(node: Node) {
     let holder = ids::new_uuid();
-    let mut ticks = every(ROTATION_PERIOD);
+    let (mut ticks, mut schedule) = (every(ROTATION_PERIOD), every(KEY_AGES_PERIOD));
     // Not during startup, when requests need the first connections.
     ticks.reset();
     loop {
-        ticks.tick().await;
-        match rotation::work(&node, holder).await {
-            Ok(Some(true)) => ticks.reset_immediately(),
-            Ok(_) => {}
-            Err(error) => tracing::warn!(
-                job = "rotate_keys",
-                error.kind = error.kind(),
-                "a key could not be rotated further; the next run continues"
-            ),
+        tokio::select! {
+            _ = ticks.tick() => advance_rotations(&node, holder, &mut ticks).await,
+            _ = schedule.tick() => if let Err(error) = rotation::start_due(&node, holder).await {
+                tracing::warn!(
+                    job = "rotate_keys",
+                    error.kind = error.kind(),
+                    "the rotation of a key could not be started; the next run tries again"
+                );
+            },
         }
+    }
+}
+
+async fn advance_rotations(node: &Node, holder: Uuid, ticks: &mut Interval) {
+    match rotation::work(node, holder).await {
+        Ok(Some(true)) => ticks.reset_immediately(),
+        Ok(_) => {}
+        Err(error) => tracing::warn!(
+            job = "rotate_keys",
+            error.kind = error.kind(),
+            "a key could not be rotated further; the next run continues"
+        ),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Ages and cryptoperiods of the stored keys.
 //!
-//! Reads metadata of keys only, so it needs neither the root key nor a custodian. Creation times are not authenticated:
-//! SQL can make a key look younger or older. They are for reports and warnings and decide nothing else.
+//! Reads metadata of keys only, so it needs neither the root key nor a custodian. Nothing is verified here: a key whose
+//! time SQL has changed is named by the verification of keysets.
 
 mod store;
 
@@ -15,8 +15,8 @@ use jiff::Timestamp;
 pub(crate) use self::store::STATEMENTS;
 pub use self::store::{ClientKeyCount, KeyCount, KeyState, RootCount};
 
-/// From here on, `doctor` warns.
-const DUE: f64 = 0.8;
+/// From here on, `doctor` warns, and nodes rotate if `cryptoperiods.automatic` is on.
+pub const DUE: f64 = 0.8;
 
 /// What the vault stores of each purpose, by state.
 pub async fn count_keys(db: &Db) -> Result<Vec<KeyCount>, Error> {

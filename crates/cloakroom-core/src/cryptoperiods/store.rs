@@ -74,7 +74,7 @@ pub struct ClientKeyCount {
 }
 
 statements! {
-    // The root key has no row: it is as old as the vault. Numbers of purposes: 1 is the root key.
+    // The root key has no row: it is as old as its last signed rotation, or as the vault. Numbers of purposes: 1 is the root key.
     COUNT_KEYS: "cryptoperiods::count_keys" =
         "select purpose, state, count(*), count(distinct owner), min(version), max(version), min(created_at),
             max(created_at)
@@ -85,7 +85,12 @@ statements! {
             select 0, purpose, version, state, created_at
             from system_key
             union all
-            select 0, 1::smallint, 1, 2::smallint, created_at
+            select 0, 1::smallint, 1, 2::smallint, coalesce((
+                select max(substring(statement from 'time: ([0-9TZ:.-]+)[[:space:]]*$')::timestamptz)
+                from key_proof
+                where tenant_id = 0
+                  and purpose = 1
+            ), created_at)
             from vault
         ) as stored
         group by purpose, state

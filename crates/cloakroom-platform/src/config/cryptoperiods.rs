@@ -8,6 +8,9 @@ section! {
     /// How long a key of each purpose may be in use before it must be rotated (PCI DSS 3.7.4). `cloakroom doctor` warns
     /// after 80 % of a period and fails after all of it. The defaults are within NIST SP 800-57 Part 1.
     pub struct Cryptoperiods in "cryptoperiods" {
+        /// Rotate keys of tenants (`tenant_kek`, `data`, `reply`) by themselves after 80 % of their period. Old versions are
+        /// kept until an operator runs `cloakroom key retire`.
+        pub automatic: bool = false,
         /// The root key, which wraps the keys of tenants and of the vault.
         pub root_kek: Duration = years(1),
         /// Key-encryption keys of tenants.

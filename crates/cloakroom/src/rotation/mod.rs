@@ -13,6 +13,7 @@ mod proof;
 mod retire;
 mod rewrite;
 mod root;
+mod schedule;
 mod start;
 mod status;
 mod store;
@@ -32,6 +33,7 @@ pub use self::phase::Phase;
 pub use self::proof::{Proof, verify_proofs};
 pub use self::retire::retire;
 pub use self::root::{RootReport, rotate_root};
+pub use self::schedule::start_due;
 pub use self::start::start;
 pub use self::status::{Progress, status};
 pub(crate) use self::store::STATEMENTS;
@@ -44,6 +46,11 @@ pub enum Error {
         "version {version} of this key is being replaced already; `cloakroom key status` shows the progress"
     )]
     UnderWay { version: u32 },
+    #[error(
+        "every key is wrapped by this root key already; describe the new one in `root_key`, and the former one in \
+         `root_key.previous`"
+    )]
+    SameRoot,
     #[error("this key has no version that can be retired: {0}")]
     NotProved(String),
     #[error("the proof for this key is not authentic; it was changed outside the vault")]
@@ -74,6 +81,7 @@ impl Error {
             Self::Rewrite(_) => "rewrite_failed",
             Self::Purpose(_)
             | Self::UnderWay { .. }
+            | Self::SameRoot
             | Self::NotProved(_)
             | Self::FalseProof
             | Self::Contended => "rotation_refused",

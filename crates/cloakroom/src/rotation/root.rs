@@ -20,6 +20,7 @@ pub struct RootReport {
 
 /// Wraps all keys directly below a root key with the active one. The signed result states how many name another one.
 ///
+/// With a provider that has versions of its own, this also replaces what an older version wrapped.
 /// Idempotent: an interrupted rotation is completed by the next one.
 pub async fn rotate_root(vault: &Vault, requested_by: &str) -> Result<RootReport, Error> {
     let mut total = vault.keys.rewrap_below_root(VAULT).await?;
@@ -33,7 +34,12 @@ pub async fn rotate_root(vault: &Vault, requested_by: &str) -> Result<RootReport
         total.rewrapped += rewrapped;
         total.remaining += remaining;
     }
-    let root = vault.keys.root().active().id();
+    let roots = vault.keys.root();
+    // A statement without a new key would make the root key look younger.
+    if total.rewrapped == 0 && !roots.has_previous() {
+        return Err(Error::SameRoot);
+    }
+    let root = roots.active().id();
     let root = format!("{}:{}", root.provider(), root.name());
     let purpose = KeyPurpose::RootKek;
     let version = store::next_proof(&vault.db, VAULT, purpose).await?;

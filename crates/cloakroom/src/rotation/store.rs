@@ -125,6 +125,24 @@ statements! {
           and pid <> pg_backend_pid()
           and backend_xmin is not null
           and age(backend_xmin) >= age(($1::bigint % 4294967296)::text::xid)";
+    // Active keys that are older than an age and are not being replaced: the oldest first.
+    LIST_DUE: "rotation::list_due" =
+        "select tenant.tenant_id, tenant.public_id
+        from tenant_key
+        join tenant on tenant.tenant_id = tenant_key.tenant_id
+        where tenant_key.purpose = $1
+          and tenant_key.state = 2
+          and tenant_key.created_at < now() - make_interval(secs => $2)
+          and tenant.deleted_at is null
+          and not exists (
+              select
+              from key_rotation
+              where key_rotation.tenant_id = tenant_key.tenant_id
+                and key_rotation.purpose = tenant_key.purpose
+                and key_rotation.phase < 7
+          )
+        order by tenant_key.created_at
+        limit $3";
     COUNT_TOKENS: "rotation::count_tokens" = count_page!("token", "token_id", "sealed");
     COUNT_INTENTS: "rotation::count_intents" = count_page!("token_intent", "intent_id", "sealed");
     COUNT_CLIENT_KEYS: "rotation::count_client_keys" = count_page!("client_key", "key_id", "sealed");
@@ -317,6 +335,22 @@ pub(super) async fn count_unaware(
     let params: Params<'_> = &[&generation, &timeout_seconds];
     let row = db.read_optional(&COUNT_UNAWARE, params).await?;
     Ok(row.map_or(0, |row| row.get(0)))
+}
+
+/// Lists up to `limit` tenants whose active key of a purpose is older than an age.
+pub(super) async fn list_due(
+    db: &Db,
+    purpose: KeyPurpose,
+    age_seconds: f64,
+    limit: i64,
+) -> Result<Vec<TenantId>, Error> {
+    let params: Params<'_> = &[&purpose.number(), &age_seconds, &limit];
+    let rows = db.read(&LIST_DUE, params).await?;
+    let tenant = |row: &Row| TenantId {
+        number: row.get(0),
+        uuid: row.get(1),
+    };
+    Ok(rows.iter().map(tenant).collect())
 }
 
 /// Counts sessions whose snapshot is older than a transaction.

@@ -28,7 +28,7 @@ impl Keyring {
     pub async fn rewrap_below_root(&self, owner: TenantId) -> Result<Rewrapped, Error> {
         let mut report = Rewrapped::default();
         for row in self.list_below_root(owner).await? {
-            if !self.names_another_root(&row) {
+            if !self.names_another_root(&row) && !self.root().active().has_own_versions() {
                 continue;
             }
             let wrapped = self.rewrap_row(owner, &row).await?;

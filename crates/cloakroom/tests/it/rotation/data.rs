@@ -1,5 +1,8 @@
 //! Rotation of data keys, from the first step to the destruction of the old version.
 
+use std::time::Duration;
+
+use cloakroom::Node;
 use cloakroom::access::Anchored;
 use cloakroom::rotation::{self, Phase};
 use cloakroom::tokens::{Scope, verify_histories};
@@ -7,7 +10,7 @@ use cloakroom::{access, access_change, audit, rate_limits};
 use cloakroom_crypto::KeyPurpose;
 use serde_json::json;
 
-use super::Fixture;
+use super::{Fixture, HOLDER};
 
 #[tokio::test]
 async fn all_rows_are_encrypted_under_the_new_key_and_remain_readable() {
@@ -290,4 +293,38 @@ async fn a_second_rotation_follows_the_first() {
 
     fixture.assert_all_under(3).await;
     fixture.assert_readable(&fixture.client).await;
+}
+
+#[tokio::test]
+async fn keys_near_the_end_of_their_period_are_rotated_if_switched_on() {
+    let fixture = Fixture::create(3).await;
+    let mut config = fixture.vault.configuration();
+    let due = Duration::from_millis(1);
+    (config.cryptoperiods.data, config.cryptoperiods.tenant_kek) = (due, due);
+    let off = Node::open(config.clone()).await.unwrap();
+    config.cryptoperiods.automatic = true;
+    let on = Node::open(config).await.unwrap();
+
+    let by_default = rotation::start_due(&off, HOLDER).await.unwrap();
+    let started = rotation::start_due(&on, HOLDER).await.unwrap();
+    fixture.advance_to(Phase::Proved).await;
+    // The old version is not destroyed yet, so that this one is not replaced.
+    let again = rotation::start_due(&on, HOLDER).await.unwrap();
+
+    assert_eq!((by_default, started), (0, 2));
+    assert_eq!(
+        again, 1,
+        "only the key-encryption key, which is destroyed at once"
+    );
+    fixture.assert_all_under(2).await;
+    fixture.assert_readable(&fixture.client).await;
+    let status = rotation::status(&fixture.vault.vault).await.unwrap();
+    let requested_by = |it: &rotation::Progress| it.rotation.requested_by.clone();
+    assert!(
+        status
+            .iter()
+            .map(requested_by)
+            .all(|by| by == "cryptoperiods.automatic"),
+        "{status:?}"
+    );
 }

@@ -94,6 +94,7 @@ async fn statements_filter_by_tenant() {
         "keys::list_changed_tenants",
         "rotation::count_old_snapshots",
         "rotation::count_unaware",
+        "rotation::list_due",
         "rotation::current_xid",
         "rotation::list",
         "rotation::list_open",
