@@ -16,7 +16,7 @@ use crate::support::{Client, number_or};
 /// Requests that are sent at the same time while rows are created, and to find out how many the node serves.
 const WRITERS: usize = 16;
 /// Tokens that one request creates.
-const BATCH: usize = 100;
+const BATCH: usize = 5;
 /// Clients of the load, and its share of what the node serves.
 const CLIENTS: usize = 8;
 const SHARE: f64 = 0.6;
