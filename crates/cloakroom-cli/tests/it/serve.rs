@@ -47,7 +47,8 @@ fn a_node_serves_reports_its_health_and_stops_on_sigterm() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         let (_, metrics) = get("/metrics").await;
-        let counted = r#"http_requests_total{method="POST",route="/tokens",status="201"} 1"#;
+        let counted =
+            r#"cloakroom_http_requests_total{method="POST",route="/tokens",status="201"} 1"#;
         assert!(metrics.contains(counted), "{metrics}");
     });
     node.signal("TERM");
