@@ -23,10 +23,11 @@ mod exhaustion;
 mod formulas;
 mod idempotency;
 #[path = "../../../cloakroom-custody/tests/providers/kms_server.rs"]
-#[allow(dead_code, reason = "its own tests use more of it")]
+#[expect(dead_code, reason = "its own tests use more of it")]
 mod kms_server;
 mod limits;
 mod memory;
+mod observability;
 mod processor;
 mod root_moves;
 mod rotation;
