@@ -13,14 +13,25 @@ use serde_json::Value;
 
 use crate::support::{Deployment, runtime};
 
-/// Metrics that a node without certificates, directory servers, webhooks, time stamps and BINs does not have.
-const CONDITIONAL: [&str; 6] = [
+/// Metrics that a node without an external root key, certificates, directory servers, time stamps and BINs does not have.
+const CONDITIONAL: [&str; 7] = [
+    "cloakroom_root_key_request_duration_seconds",
     "cloakroom_tls_certificate_not_after_timestamp_seconds",
     "cloakroom_tls_certificate_reloads_total",
     "cloakroom_deprecated_calls_total",
     "cloakroom_audit_time_stamp_age_seconds",
     "cloakroom_threeds_card_ranges_age_seconds",
     "cloakroom_bin_table_version",
+];
+/// Gauges that jobs measure, within seconds.
+const JOBS_MEASURE: [&str; 7] = [
+    "cloakroom_audit_sink_waiting{",
+    "cloakroom_clock_skew_seconds ",
+    "cloakroom_database_bytes ",
+    "cloakroom_egress_requests_in_flight ",
+    "cloakroom_nodes ",
+    "cloakroom_redis_volatile ",
+    "cloakroom_webhooks_disabled ",
 ];
 /// Labels that Prometheus adds.
 const ADDED_LABELS: [&str; 3] = ["instance", "job", "le"];
@@ -134,21 +145,15 @@ fn scrape_loaded_node() -> String {
                 .header("content-type", "application/json")
                 .body(body)
         };
-        for _ in 0..20 {
+        for _ in 0..5 {
             let response = request("/tokens").send().await.unwrap();
             assert_eq!(response.status(), 201);
         }
-        // The job that measures keys and sizes, and the one that ships checkpoints, run within seconds.
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let url = format!("{}/metrics", node.admin_url);
             let text = client.get(url).send().await.unwrap().text().await.unwrap();
-            let expected = ["cloakroom_audit_sink_waiting{", "cloakroom_database_bytes "];
-            let expected = [
-                &expected[..],
-                &["cloakroom_webhooks_disabled ", "cloakroom_nodes "],
-            ];
-            let is_complete = expected.concat().iter().all(|it| text.contains(it));
+            let is_complete = JOBS_MEASURE.iter().all(|name| text.contains(name));
             if is_complete || Instant::now() > deadline {
                 return text;
             }
