@@ -23,7 +23,6 @@ mod exhaustion;
 mod formulas;
 mod idempotency;
 #[path = "../../../cloakroom-custody/tests/providers/kms_server.rs"]
-#[expect(dead_code, reason = "its own tests use more of it")]
 mod kms_server;
 mod limits;
 mod memory;
