@@ -230,7 +230,7 @@ catalog! {
         "Attempts to write audit log entries of reads that failed. They are repeated.";
     Counter AUDIT_CHECKPOINTS = "cloakroom_audit_checkpoints_total" {}
         "Checkpoints of the audit log that this node wrote.";
-    Counter AUDIT_UNCLOSED_DAYS = "cloakroom_audit_unclosed_days_total" {}
+    Counter AUDIT_UNCLOSED_DAYS = "cloakroom_audit_day_close_failures_total" {}
         "Attempts to close a day of the audit log whose entries do not verify.";
     Counter AUDIT_SINK_FAILURES = "cloakroom_audit_sink_failures_total" {
         sink: &["sink_file", "sink_url", "sink_syslog", "time_stamps"]
