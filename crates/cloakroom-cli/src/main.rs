@@ -130,6 +130,8 @@ enum Command {
     ThreedsSimulator(threeds_simulator::ThreedsSimulatorArguments),
     /// Print the OpenAPI 3.1 description of the API
     Openapi,
+    /// Print the metrics of a node, as Markdown
+    Metrics,
     /// Print the permissions that each route requires, as Markdown
     Permissions,
     /// Print the states of 3-D Secure sessions and the authentication rules, as Markdown
@@ -200,6 +202,9 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Openapi => {
             print_line!("{}", cloakroom::router::document_text().as_str().trim_end())
+        }
+        Command::Metrics => {
+            print_line!("{}", cloakroom::telemetry::catalog::reference().trim_end())
         }
         Command::Permissions => {
             print_line!("{}", cloakroom::route_requirements::reference().trim_end())

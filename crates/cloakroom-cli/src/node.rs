@@ -62,7 +62,7 @@ impl Listeners {
         let readiness = self.readiness;
         let jobs = jobs::start(&vault, &readiness);
         let (drained, wait_drained) = tokio::sync::oneshot::channel::<()>();
-        let admin_app = admin::router(readiness.clone(), telemetry.clone());
+        let admin_app = admin::router(readiness.clone(), telemetry.clone(), Some(vault.clone()));
         let admin = self.admin.run(admin_app, async {
             let _ = wait_drained.await;
         });

@@ -152,7 +152,7 @@ impl<'a> Waiting<'a> {
         self.last = Some(reason);
         if self.stop.is_none() {
             let admin = Server::bind_admin(self.config).await?;
-            let router = admin::router(self.readiness.clone(), self.telemetry.clone());
+            let router = admin::router(self.readiness.clone(), self.telemetry.clone(), None);
             let (stop, stopped) = oneshot::channel::<()>();
             self.listener.spawn(admin.run(router, async {
                 let _ = stopped.await;

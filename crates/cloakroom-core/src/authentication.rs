@@ -7,6 +7,7 @@ use cloakroom_platform::api::{ApiError, ClientAddr};
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{self, Db};
 use cloakroom_platform::telemetry::TraceId;
+use cloakroom_platform::telemetry::catalog;
 use tokio::time::{sleep_until, timeout};
 use uuid::Uuid;
 
@@ -250,7 +251,7 @@ fn is_genuine(control: &ControlKey, credential: &Credential) -> bool {
 }
 
 fn report_altered(credential: &Credential) {
-    metrics::counter!("access_altered_rows_total").increment(1);
+    catalog::ACCESS_ALTERED_ROWS.increment(1);
     tracing::error!(
         error.kind = "altered_row",
         tenant.id = %credential.tenant.id.uuid,

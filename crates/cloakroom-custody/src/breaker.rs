@@ -14,6 +14,8 @@ pub(crate) struct Breaker(Mutex<State>);
 #[derive(Default)]
 struct State {
     failures: u32,
+    /// The first of the failures.
+    failing_since: Option<Instant>,
     /// Requests before this moment are rejected.
     open_until: Option<Instant>,
 }
@@ -42,9 +44,16 @@ impl Breaker {
     pub(crate) fn fail(&self, now: Instant) {
         let mut state = self.lock();
         state.failures = state.failures.saturating_add(1);
+        state.failing_since.get_or_insert(now);
         if state.failures >= FAILURES_MAX {
             state.open_until = Some(now + OPEN_PERIOD);
         }
+    }
+
+    /// Time since the first request without an answer, if none was answered since.
+    pub(crate) fn failing_for(&self, now: Instant) -> Duration {
+        let since = self.lock().failing_since;
+        since.map_or(Duration::ZERO, |since| now.duration_since(since))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use cloakroom_platform::telemetry::catalog;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -42,6 +43,7 @@ pub(crate) struct Calls {
 
 impl Calls {
     pub(crate) fn new(provider: &'static str, deadline: Duration) -> Self {
+        catalog::ROOT_KEY_ERRORS.start_at_zero(provider);
         Self {
             provider,
             deadline,
@@ -76,10 +78,15 @@ impl Calls {
             Err(Failure::Unavailable(_)) => self.breaker.fail(Instant::now()),
             _ => self.breaker.succeed(),
         }
-        metrics::histogram!("root_key_request_seconds",
-            "provider" => self.provider, "operation" => operation.name())
-        .record(started_at.elapsed().as_secs_f64());
+        catalog::ROOT_KEY_REQUEST_DURATION
+            .with([self.provider, operation.name()])
+            .record(started_at.elapsed().as_secs_f64());
         self.finish(result)
+    }
+
+    /// How long the provider has not answered.
+    pub(crate) fn unavailable_for(&self) -> Duration {
+        self.breaker.failing_for(Instant::now())
     }
 
     fn deadline_of(&self, operation: Operation) -> Duration {
@@ -92,9 +99,9 @@ impl Calls {
 
     fn finish<T>(&self, result: Result<T, Failure>) -> Result<T, Failure> {
         if let Err(failure) = &result {
-            metrics::counter!("root_key_errors_total",
-                "provider" => self.provider, "reason" => failure.kind())
-            .increment(1);
+            catalog::ROOT_KEY_ERRORS
+                .with([self.provider, failure.kind()])
+                .increment(1);
         }
         result
     }

@@ -1,6 +1,7 @@
 //! One root key: wraps and unwraps keys through its provider.
 
 use std::pin::Pin;
+use std::time::Duration;
 use std::time::Instant;
 
 use cloakroom_crypto::{
@@ -132,6 +133,10 @@ impl RootKey {
 
     pub(crate) fn start_serving(&self) {
         self.calls.start_serving();
+    }
+
+    pub(crate) fn unavailable_for(&self) -> Duration {
+        self.calls.unavailable_for()
     }
 
     pub async fn wrap<P: Purpose>(

@@ -1,6 +1,7 @@
 //! The root keys that a node has loaded: the active one wraps, and each unwraps what it wrapped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cloakroom_crypto::{Key, Purpose, RootKek, RootWrapped, WrapContext, Wraps};
 use cloakroom_platform::config;
@@ -54,6 +55,12 @@ impl RootKeys {
         for root in self.all() {
             root.start_serving();
         }
+    }
+
+    /// How long a provider has not answered; zero if all do.
+    pub fn unavailable_for(&self) -> Duration {
+        let outages = self.all().map(RootKey::unavailable_for);
+        outages.max().unwrap_or_default()
     }
 
     pub async fn wrap<P: Purpose>(

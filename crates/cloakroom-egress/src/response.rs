@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloakroom_platform::card_numbers::StreamDetector;
+use cloakroom_platform::telemetry::catalog;
 use http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
@@ -160,7 +161,8 @@ impl Body for ResponseBody {
         };
         // The connection is closed with what it holds.
         self.finish = None;
-        metrics::counter!("egress_responses_incomplete_total", "reason" => failure.kind())
+        catalog::EGRESS_RESPONSES_INCOMPLETE
+            .with([failure.kind()])
             .increment(1);
         Poll::Ready(Some(Err(failure)))
     }

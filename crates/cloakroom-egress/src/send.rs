@@ -7,6 +7,7 @@ use bytes::Bytes;
 use cloakroom_platform::certificates::Certificate;
 use cloakroom_platform::config::{Config, Secret};
 use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::telemetry::catalog;
 use http::{Method, Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -189,7 +190,7 @@ impl Egress {
             Ok(_) => "response",
             Err(error) => error.kind(),
         };
-        metrics::counter!("egress_requests_total", "outcome" => outcome).increment(1);
+        catalog::EGRESS_REQUESTS.with([outcome]).increment(1);
         if let Err(SendError::Denied(denied)) = response {
             let (host, tenant) = (destination.url.host(), destination.tenant.uuid);
             tracing::warn!(
@@ -328,8 +329,8 @@ impl Shared {
     fn sweep(&self) {
         let idle = self.pool.sweep();
         let open = self.breakers.sweep(Instant::now());
-        metrics::gauge!("egress_connections_idle").set(idle as f64);
-        metrics::gauge!("egress_circuits_open").set(open as f64);
-        metrics::gauge!("egress_requests_in_flight").set(self.in_flight.count() as f64);
+        catalog::EGRESS_CONNECTIONS_IDLE.set(idle as f64);
+        catalog::EGRESS_CIRCUITS_OPEN.set(open as f64);
+        catalog::EGRESS_REQUESTS_IN_FLIGHT.set(self.in_flight.count() as f64);
     }
 }

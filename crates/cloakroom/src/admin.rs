@@ -6,17 +6,24 @@ use std::sync::{Arc, PoisonError, RwLock};
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use cloakroom_platform::telemetry::Telemetry;
+use cloakroom_platform::telemetry::{Telemetry, catalog};
 use http::{StatusCode, header};
 use serde_json::json;
 
-/// The routes of the admin listener. They are unauthenticated and expose no secrets.
+use crate::measurements;
+use crate::node::Node;
+
+/// The routes of the admin listener. They are unauthenticated and expose no secrets. A node that waits for its root key
+/// has no `node`.
 #[expect(
     clippy::disallowed_methods,
     reason = "these routes are not part of the documented API"
 )]
-pub fn router(readiness: Readiness, telemetry: Telemetry) -> Router {
+pub fn router(readiness: Readiness, telemetry: Telemetry, node: Option<Node>) -> Router {
+    let sampled = readiness.clone();
     let metrics = async move || {
+        sampled.snapshot().measure();
+        measurements::sample(node.as_ref());
         let kind = "text/plain; version=0.0.4; charset=utf-8";
         ([(header::CONTENT_TYPE, kind)], telemetry.metrics_text())
     };
@@ -78,6 +85,15 @@ impl Snapshot {
     pub fn is_ready(&self) -> bool {
         !self.is_draining && self.checks.values().all(Result::is_ok)
     }
+
+    fn measure(&self) {
+        catalog::READY.set(f64::from(self.is_ready()));
+        for (name, outcome) in &self.checks {
+            catalog::READINESS_CHECK
+                .with([*name])
+                .set(f64::from(outcome.is_ok()));
+        }
+    }
 }
 
 fn readiness_response(snapshot: &Snapshot) -> Response {
@@ -119,13 +135,13 @@ mod tests {
     fn telemetry() -> Telemetry {
         let recorder = PrometheusBuilder::new().build_recorder();
         metrics::with_local_recorder(&recorder, || {
-            metrics::counter!("started_total").increment(1);
+            catalog::PANICS.increment(1);
         });
         Telemetry::from_metrics(recorder.handle())
     }
 
     async fn get_path(readiness: &Readiness, path: &str) -> (u16, String) {
-        let router = router(readiness.clone(), telemetry());
+        let router = router(readiness.clone(), telemetry(), None);
         let request = Request::get(path).body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();
         let status = response.status().as_u16();
@@ -174,6 +190,9 @@ mod tests {
         let (status, body) = get_path(&readiness, "/metrics").await;
 
         assert_eq!(status, 200);
-        assert!(body.contains("# TYPE started_total counter"), "{body}");
+        assert!(
+            body.contains("# TYPE cloakroom_panics_total counter"),
+            "{body}"
+        );
     }
 }

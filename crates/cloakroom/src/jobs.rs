@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use cloakroom_core::audit::{self, CheckpointError};
 use cloakroom_core::vault::Vault;
-use cloakroom_core::{cryptoperiods, idempotency, rate_limits};
+use cloakroom_core::{idempotency, rate_limits};
 use cloakroom_management::{applications, sessions, tenants};
 use cloakroom_pages::checkout;
 use cloakroom_platform::storage::{self, Connection};
+use cloakroom_platform::telemetry::catalog;
 use cloakroom_platform::{certificates, ids};
 use cloakroom_threeds::{networks, sessions as threeds};
 use cloakroom_tokens::{bins, client_encryption, intents, security_codes, tokens};
@@ -18,7 +19,7 @@ use uuid::Uuid;
 
 use crate::admin::Readiness;
 use crate::node::Node;
-use crate::{rotation, sinks};
+use crate::{measurements, rotation, sinks};
 
 /// Checks that must pass before this node is ready.
 pub const CHECKS: &[&str] = &[
@@ -49,8 +50,8 @@ const HEARTBEAT_PERIOD: Duration = Duration::from_secs(2);
 /// A killed node loses at most this much of its counts.
 const DEPRECATIONS_PERIOD: Duration = Duration::from_secs(2);
 const WEBHOOKS_PERIOD: Duration = Duration::from_secs(10);
-/// Keys are in use for months.
-const KEY_AGES_PERIOD: Duration = Duration::from_secs(10 * 60);
+/// Keys are in use for months, and rotations take minutes.
+const MEASURE_PERIOD: Duration = Duration::from_secs(5 * 60);
 /// How soon a node notices that a rotation can advance.
 const ROTATION_PERIOD: Duration = Duration::from_secs(1);
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
@@ -83,7 +84,7 @@ pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(deliveries::run(node.webhooks.clone()));
     jobs.spawn(maintain_webhooks(node.clone()));
     jobs.spawn(certificates::watch(node.certificates()));
-    jobs.spawn(measure_key_ages(node.clone()));
+    jobs.spawn(measure(node.clone()));
     jobs.spawn(rotate_keys(node.clone()));
     jobs
 }
@@ -100,30 +101,19 @@ async fn watch(node: Node, readiness: Readiness) {
     let mut ticks = every(WATCH_PERIOD);
     loop {
         ticks.tick().await;
-        check_dependencies(&node, &readiness).await;
-        let age = node.keys.oldest_cached_age();
-        metrics::gauge!("root_key_oldest_cached_seconds").set(age.as_secs_f64());
+        let is_ok = check_dependencies(&node, &readiness).await;
+        node.jobs.record("watch", is_ok);
     }
 }
 
-/// Measures how much of their cryptoperiod the oldest active keys have used.
-async fn measure_key_ages(node: Node) {
-    let mut ticks = every(KEY_AGES_PERIOD);
+/// Measures what only the database knows.
+async fn measure(node: Node) {
+    let mut ticks = every(MEASURE_PERIOD);
     loop {
         ticks.tick().await;
         // The database check reports an error; the next tick retries.
-        let Ok((counts, now)) = async {
-            let counts = cryptoperiods::count_keys(&node.db).await?;
-            Ok::<_, storage::Error>((counts, node.clock.now().await?))
-        }
-        .await
-        else {
-            continue;
-        };
-        for age in cryptoperiods::ages(&node.config.cryptoperiods, &counts, now) {
-            metrics::gauge!("key_cryptoperiod_ratio", "purpose" => age.purpose.name())
-                .set(age.share());
-        }
+        let measured = measurements::query(&node).await;
+        node.jobs.record("measure", measured.is_ok());
     }
 }
 
@@ -132,7 +122,9 @@ async fn refresh_bins(node: Node, readiness: Readiness) {
     let mut ticks = every(BINS_PERIOD);
     loop {
         ticks.tick().await;
-        match bins::refresh(&node, &node.bins).await {
+        let refreshed = bins::refresh(&node, &node.bins).await;
+        node.jobs.record("refresh_bins", refreshed.is_ok());
+        match refreshed {
             Ok(()) | Err(bins::Error::Damaged) => readiness.set("bins", Ok(())),
             // The database check reports this error; the next tick retries.
             Err(_) => {}
@@ -148,7 +140,9 @@ async fn refresh_card_ranges(node: Node, readiness: Readiness) {
     let started_at = Instant::now();
     let mut is_ready = false;
     loop {
-        match networks::tend(&node, &node.card_networks).await {
+        let refreshed = networks::tend(&node, &node.card_networks).await;
+        node.jobs.record("card_ranges", refreshed.is_ok());
+        match refreshed {
             Ok(()) => {
                 let missing = networks::missing_ranges(&node.card_networks);
                 is_ready |= missing.is_empty() || CARD_RANGES_TIMEOUT <= started_at.elapsed();
@@ -177,7 +171,9 @@ async fn complete_overdue_threeds(node: Node) {
     let mut ticks = every(MAINTENANCE_PERIOD);
     loop {
         ticks.tick().await;
-        if threeds::time_out_overdue(&node).await.is_err() {
+        let completed = threeds::time_out_overdue(&node).await;
+        node.jobs.record("settle_threeds", completed.is_ok());
+        if completed.is_err() {
             tracing::warn!(
                 job = "settle_threeds",
                 "overdue 3-D Secure sessions could not be completed; the next run retries"
@@ -192,7 +188,8 @@ async fn store_deprecated_calls(node: Node) {
     loop {
         ticks.tick().await;
         // Counts are retained for the next attempt; the database check reports the failure.
-        let _ignored = node.deprecation_counts.write(&node.db).await;
+        let written = node.deprecation_counts.write(&node.db).await;
+        node.jobs.record("deprecations", written.is_ok());
     }
 }
 
@@ -208,6 +205,7 @@ async fn maintain_security_codes(node: Node) {
             checked_at = Some(Instant::now());
         }
         security_codes::tend(&node.security_codes).await;
+        node.jobs.record("security_codes", true);
     }
 }
 
@@ -219,7 +217,8 @@ async fn heartbeat(node: Node) {
         ticks.tick().await;
         // The last known number holds until the next attempt; the database check reports the
         // failure.
-        let _ignored = rate_limits::write_heartbeat(&node.rate_limits).await;
+        let written = rate_limits::write_heartbeat(&node.rate_limits).await;
+        node.jobs.record("heartbeat", written.is_ok());
     }
 }
 
@@ -228,7 +227,9 @@ async fn synchronize_clock(node: Node) {
     let mut ticks = every(MAINTENANCE_PERIOD);
     loop {
         ticks.tick().await;
-        if let Err(error) = node.audit.synchronize_clock().await {
+        let synchronized = node.audit.synchronize_clock().await;
+        node.jobs.record("synchronize_clock", synchronized.is_ok());
+        if let Err(error) = synchronized {
             tracing::warn!(
                 job = "synchronize_clock",
                 error.kind = error.kind(),
@@ -244,6 +245,7 @@ async fn write_checkpoints(node: Node, readiness: Readiness) {
     loop {
         ticks.tick().await;
         let written = node.audit.checkpoint().await;
+        node.jobs.record("write_checkpoints", written.is_ok());
         if let Err(error) = &written {
             tracing::error!(
                 job = "write_checkpoints",
@@ -274,7 +276,9 @@ async fn retain_logs(node: Node) {
     let mut ticks = every(RETAIN_PERIOD);
     loop {
         ticks.tick().await;
-        if let Err(error) = retain_once(&node, holder).await {
+        let retained = retain_once(&node, holder).await;
+        node.jobs.record("retain_logs", retained.is_ok());
+        if let Err(error) = retained {
             tracing::warn!(
                 job = "retain_logs",
                 error.kind = error.kind(),
@@ -301,7 +305,9 @@ async fn maintain_webhooks(node: Node) {
     let mut ticks = every(WEBHOOKS_PERIOD);
     loop {
         ticks.tick().await;
-        if let Err(error) = maintain_webhooks_once(&node, holder).await {
+        let maintained = maintain_webhooks_once(&node, holder).await;
+        node.jobs.record("webhooks", maintained.is_ok());
+        if let Err(error) = maintained {
             tracing::warn!(
                 job = "webhooks",
                 error.kind = error.kind(),
@@ -355,7 +361,9 @@ async fn rotate_keys(node: Node) {
 }
 
 async fn advance_rotations(node: &Node, holder: Uuid, ticks: &mut Interval) {
-    match rotation::work(node, holder).await {
+    let worked = rotation::work(node, holder).await;
+    node.jobs.record("rotate_keys", worked.is_ok());
+    match worked {
         Ok(Some(true)) => ticks.reset_immediately(),
         Ok(_) => {}
         Err(error) => tracing::warn!(
@@ -374,7 +382,9 @@ async fn sweep(node: Node) {
     ticks.reset();
     loop {
         ticks.tick().await;
-        if let Err(error) = sweep_once(&node, holder).await {
+        let swept = sweep_once(&node, holder).await;
+        node.jobs.record("sweep", swept.is_ok());
+        if let Err(error) = swept {
             tracing::warn!(
                 job = "sweep",
                 error.kind = error.kind(),
@@ -398,7 +408,7 @@ pub async fn sweep_once(node: &Node, holder: Uuid) -> Result<Option<u64>, storag
     sessions::sweep(&node.db).await?;
     threeds::sweep(node).await?;
     checkout::sweep(&node.db).await?;
-    metrics::counter!("tokens_expired_total").increment(removed);
+    catalog::TOKENS_EXPIRED.increment(removed);
     idempotency::sweep(&node.db).await?;
     security_codes::sweep(node).await?;
     client_encryption::sweep(node).await?;
@@ -408,7 +418,8 @@ pub async fn sweep_once(node: &Node, holder: Uuid) -> Result<Option<u64>, storag
     Ok(Some(removed))
 }
 
-async fn check_dependencies(node: &Node, readiness: &Readiness) {
+/// Returns whether the database responds.
+async fn check_dependencies(node: &Node, readiness: &Readiness) -> bool {
     let check = async |connection: &Connection| {
         let clock_skew = storage::clock_skew(connection).await?;
         let migrations = storage::check(connection).await;
@@ -417,10 +428,13 @@ async fn check_dependencies(node: &Node, readiness: &Readiness) {
             migrations,
         })
     };
-    match node.db.with_connection(check).await {
+    let checked = node.db.with_connection(check).await;
+    let is_ok = checked.is_ok();
+    match checked {
         Ok(status) => report(readiness, status),
         Err(error) => readiness.set("database", Err(error.to_string())),
     }
+    is_ok
 }
 
 /// Result of one check of the database.
@@ -436,7 +450,7 @@ fn report(readiness: &Readiness, status: DatabaseStatus) {
     } = status;
     readiness.set("database", Ok(()));
     readiness.set("migrations", migrations.map_err(|error| error.to_string()));
-    metrics::gauge!("clock_skew_seconds").set(clock_skew.as_secs_f64());
+    catalog::CLOCK_SKEW.set(clock_skew.as_secs_f64());
     if clock_skew > CLOCK_SKEW_WARN {
         tracing::warn!(
             job = "watch",

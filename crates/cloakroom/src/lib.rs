@@ -10,7 +10,9 @@ pub mod doctor;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod job_times;
 pub mod jobs;
+pub mod measurements;
 pub mod node;
 pub mod openapi;
 pub mod removed_operations;

@@ -16,6 +16,8 @@ use cloakroom_threeds::server::ThreedsServer;
 use cloakroom_tokens::tokens::TokenVault;
 use cloakroom_webhooks::WebhookServer;
 
+use crate::job_times::JobTimes;
+
 /// A shared handle to a node.
 #[derive(Clone)]
 pub struct Node(Arc<Components>);
@@ -27,6 +29,8 @@ pub struct Components {
     pub rate_limits: Arc<RateLimits>,
     /// Calls that used deprecated features.
     pub deprecation_counts: Counts,
+    /// When the background jobs last succeeded.
+    pub jobs: JobTimes,
     egress: Egress,
 }
 
@@ -64,6 +68,7 @@ impl Node {
         Ok(Self(Arc::new(Components {
             webhooks: WebhookServer::new(vault, &egress),
             deprecation_counts: Counts::default(),
+            jobs: JobTimes::default(),
             threeds: ThreedsServer::new(&tokens)?,
             proxy: ProxyServer::new(&tokens, &egress, &rate_limits),
             rate_limits,

@@ -172,7 +172,7 @@ fn nodes_report_ages_of_keys_and_ends_of_certificates() {
     let ratio = loop {
         let text = metrics();
         let mut lines = text.lines();
-        let name = "key_cryptoperiod_ratio{purpose=\"data\"} ";
+        let name = "cloakroom_key_cryptoperiod_ratio{purpose=\"data\"} ";
         if let Some(value) = lines.find_map(|line| line.strip_prefix(name)) {
             break value.parse::<f64>().unwrap();
         }
@@ -181,7 +181,7 @@ fn nodes_report_ages_of_keys_and_ends_of_certificates() {
     };
 
     assert!((0.2..0.21).contains(&ratio), "{ratio}");
-    let name = "tls_certificate_not_after_seconds{certificate=\"http\"}";
+    let name = "cloakroom_tls_certificate_not_after_timestamp_seconds{certificate=\"http\"}";
     assert!(metrics().contains(name));
 }
 

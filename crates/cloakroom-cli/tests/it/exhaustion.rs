@@ -74,7 +74,7 @@ fn metric(node: &Node, name: &str) -> usize {
 
 /// The open connections in a node's metrics.
 fn connections(node: &Node) -> usize {
-    metric(node, "http_connections")
+    metric(node, "cloakroom_http_connections")
 }
 
 /// Responds to the pings on these connections, and counts those that the node has closed.
@@ -225,7 +225,10 @@ fn idle_connections_of_one_address_do_not_block_others() {
         respond_to_pings(&mut attackers) >= 50
     });
     // One address gets a quarter of 40: the others are rejected at once, not when they have been idle.
-    assert_eq!(metric(&node, "connections_refused_total"), 50);
+    assert_eq!(
+        metric(&node, "cloakroom_http_connections_rejected_total"),
+        50
+    );
     let other = status_from("127.0.0.2", &ping);
     let readiness = status_of(&ready);
     wait_until("idle connections stay open", || {

@@ -24,6 +24,7 @@ mod formulas;
 mod idempotency;
 mod limits;
 mod memory;
+mod observability;
 mod processor;
 mod root_moves;
 mod rotation;

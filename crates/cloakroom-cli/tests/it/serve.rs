@@ -47,7 +47,8 @@ fn a_node_serves_reports_its_health_and_stops_on_sigterm() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         let (_, metrics) = get("/metrics").await;
-        let counted = r#"http_requests_total{method="POST",route="/tokens",status="201"} 1"#;
+        let counted =
+            r#"cloakroom_http_requests_total{method="POST",route="/tokens",status="201"} 1"#;
         assert!(metrics.contains(counted), "{metrics}");
     });
     node.signal("TERM");
@@ -162,11 +163,13 @@ fn a_node_serves_tls_with_its_own_certificate() {
     assert!(!untrusting.0, "an unknown certificate was accepted");
 }
 
-/// Log lines of rejected requests contain the client address and the key prefix, but no secrets.
+/// Log lines contain the client address, those of rejected requests also the key prefix, but no secrets.
 #[test]
-fn rejected_requests_are_logged_with_address_and_key_prefix() {
+fn requests_are_logged_with_address_and_rejected_ones_with_key_prefix() {
     let (deployment, keys) = Deployment::with_keys(&["/ mask token:read"]);
-    let node = deployment.serve();
+    let mut command = deployment.command(&["serve"]);
+    command.env("CLOAKROOM__HTTP__TRUSTED_PROXIES", "127.0.0.0/8");
+    let node = deployment.serve_by(command);
     let (prefix, secret) = keys[0].split_at("key_test_us_pvt_".len() + 10);
     let wrong = format!("{prefix}{}", secret.replace('a', "b").replace('1', "2"));
     let post = |key: &str, path: &str| {
@@ -174,6 +177,7 @@ fn rejected_requests_are_logged_with_address_and_key_prefix() {
         curl.args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "-d", TOKEN]);
         curl.args(["-H", &format!("bt-api-key: {key}")]);
         curl.args(["-H", "content-type: application/json"]);
+        curl.args(["-H", "x-forwarded-for: 203.0.113.9"]);
         let url = format!("{}{path}", node.base_url);
         String::from_utf8(curl.arg(url).output().unwrap().stdout).unwrap()
     };
@@ -197,13 +201,13 @@ fn rejected_requests_are_logged_with_address_and_key_prefix() {
     let unauthorized: Vec<_> = of(401).collect();
     let forbidden = of(403).next().unwrap();
     for line in [unauthorized[0], unauthorized[1], forbidden] {
-        assert_eq!(line["client.address"], "127.0.0.1", "{line}");
+        assert_eq!(line["client.address"], "203.0.113.9", "{line}");
     }
     assert_eq!(unauthorized[0]["key.prefix"], prefix);
     assert!(unauthorized[1]["key.prefix"].is_null());
     assert_eq!(forbidden["key.prefix"], prefix);
     assert!(!forbidden["key.id"].is_null());
-    assert!(of(404).all(|line| line["client.address"].is_null()));
+    assert!(of(404).all(|line| line["client.address"] == "203.0.113.9"));
     for secret in [
         &keys[0][prefix.len()..],
         &wrong[prefix.len()..],

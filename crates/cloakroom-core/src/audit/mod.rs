@@ -48,7 +48,7 @@ pub use self::entry::{ActorKind, EntityKind, Entry, Operation, Outcome, VAULT, e
 pub use self::list::{Filter, ListError, LogEntry, LogPage, PageRequest, PageStart, list};
 pub use self::operator::Operator;
 use self::recorder::{Message, QUEUE_MAX, ReadBatcher, ReadRecorder};
-pub use self::retain::retain;
+pub use self::retain::{measure, retain};
 pub(crate) use self::store::STATEMENTS;
 pub use self::store::logged;
 pub use self::verify::export::{Error as ExportError, export, read_records};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use cloakroom_platform::batching::{BatchHandler, BatchLimits, Batcher};
 use cloakroom_platform::config::Database;
 use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::catalog;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
@@ -167,8 +168,8 @@ async fn write(writers: &ChainWriters, entries: &[Entry]) -> WriteResult {
     let written = store::insert(&writers.db, &rows, &events).await;
     writer.commit_if_written(&written, |()| true);
     if written.is_ok() {
-        metrics::counter!("audit_records_total").increment(entries.len() as u64);
-        metrics::histogram!("audit_records_per_commit").record(entries.len() as f64);
+        catalog::AUDIT_ENTRIES.increment(entries.len() as u64);
+        catalog::AUDIT_ENTRIES_PER_COMMIT.record(entries.len() as f64);
     }
     written
 }
@@ -180,7 +181,7 @@ async fn write_one_by_one(writers: &ChainWriters, entries: &mut Vec<Entry>) {
         match write(writers, std::slice::from_ref(&entry)).await {
             Ok(()) => {}
             Err(storage::Error::Rejected { .. }) => {
-                metrics::counter!("audit_records_lost_total").increment(1);
+                catalog::AUDIT_ENTRIES_LOST.increment(1);
                 tracing::error!(
                     error.kind = "audit_record_refused",
                     "the database rejected the audit entry of a masked read; the entry is lost"
@@ -194,7 +195,7 @@ async fn write_one_by_one(writers: &ChainWriters, entries: &mut Vec<Entry>) {
 
 /// Logs and counts that entries of reads could not be written.
 pub(super) fn report_failure(kind: &str, waiting: usize) {
-    metrics::counter!("audit_failures_total").increment(1);
+    catalog::AUDIT_WRITE_FAILURES.increment(1);
     tracing::error!(
         error.kind = kind,
         waiting,

@@ -1,6 +1,9 @@
-//! Removes expired days by truncating their partitions, never row by row.
+//! Removes expired days by truncating their partitions, never row by row, and measures the log.
 
 use std::time::Duration;
+
+use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::catalog;
 
 use super::checkpoint::CheckpointError;
 use super::day::day_of;
@@ -29,4 +32,12 @@ pub async fn retain(audit: &Audit, visible: Duration) -> Result<usize, Checkpoin
     }
     audit.state_retention(oldest).await?;
     Ok(store::drop_days(db, keep).await?.len())
+}
+
+/// Measures the sizes of the log and of the whole database.
+pub async fn measure(audit: &Audit) -> Result<(), storage::Error> {
+    let (log, database) = store::measure(&audit.writers.db).await?;
+    catalog::AUDIT_LOG_BYTES.set(log as f64);
+    catalog::DATABASE_BYTES.set(database as f64);
+    Ok(())
 }

@@ -92,6 +92,12 @@ statements! {
     FIRST_DAY: "audit::first_day" =
         "select min(day)
         from log_key";
+    // Reads the sizes of files, not rows.
+    MEASURE: "audit::measure" =
+        "select coalesce(sum(pg_total_relation_size(inhrelid)), 0)::bigint,
+               pg_database_size(current_database())
+        from pg_inherits
+        where inhparent = 'log'::regclass";
     DROP_DAYS: "audit::drop_days" =
         "select drop_log_days($1)";
     LIST_ACCESS_STATES: "audit::list_access_states" =
@@ -299,6 +305,12 @@ pub(super) async fn find_retention(db: &Db) -> Result<Option<i32>, Error> {
 pub(super) async fn first_day(db: &Db) -> Result<Option<i32>, Error> {
     let row = db.read_optional(&FIRST_DAY, &[]).await?;
     Ok(row.and_then(|row| row.get(0)))
+}
+
+/// The sizes of the log and of the whole database, in bytes.
+pub(super) async fn measure(db: &Db) -> Result<(i64, i64), Error> {
+    let row = db.read_optional(&MEASURE, &[]).await?;
+    Ok(row.map_or((0, 0), |row| (row.get(0), row.get(1))))
 }
 
 /// Drops the days before the retention, which is at least `keep_days`; returns the dropped days.

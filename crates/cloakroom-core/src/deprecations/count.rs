@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cloakroom_platform::storage::{self, Db};
+use cloakroom_platform::telemetry::catalog;
 use uuid::Uuid;
 
 use super::{Deprecation, store};
@@ -26,7 +27,8 @@ impl Counts {
     /// Counts one call.
     pub fn add(&self, principal: &Principal, row: &Deprecation) {
         let tenant = principal.tenant.uuid.to_string();
-        metrics::counter!("deprecated_calls_total", "deprecation" => row.name, "tenant" => tenant)
+        catalog::DEPRECATED_CALLS
+            .with([row.name.to_owned(), tenant])
             .increment(1);
         let counter = CounterKey {
             tenant: principal.tenant.number,

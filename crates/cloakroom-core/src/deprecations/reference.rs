@@ -15,7 +15,7 @@ Cloakroom still supports deprecated features that clients in the field use, and 
   [RFC 8594](https://www.rfc-editor.org/rfc/rfc8594)), and `Link` with `rel=\"successor-version\"` if another operation
   replaces it. The error of a removed operation names the replacement, and the error of a rejected attribute names the
   attribute.
-- **Operators**: the metric `deprecated_calls_total` counts by `tenant` and `deprecation`, and
+- **Operators**: the metric `cloakroom_deprecated_calls_total` counts by `tenant` and `deprecation`, and
   `cloakroom deprecations` lists which application of which tenant used which operations, attributes and keys, how
   often, and when last. Counts are stored every few seconds. A node that is killed loses those of its last
   seconds, and a write with an unknown outcome is repeated, so a few calls may be counted twice. A response that is

@@ -11,6 +11,7 @@ use cloakroom_crypto::random_bytes;
 use cloakroom_platform::api::{Answer, ApiError, Received};
 use cloakroom_platform::storage;
 use cloakroom_platform::telemetry::ErrorCode;
+use cloakroom_platform::telemetry::catalog;
 use futures_util::FutureExt as _;
 use http::header::LOCATION;
 use http_body_util::BodyExt as _;
@@ -24,9 +25,6 @@ use crate::idempotency::request_key::{
 use crate::idempotency::{self, SealedResponse};
 use crate::keys::TenantKeys;
 use crate::vault::Vault;
-
-/// Requests with a key, by kind of response.
-const RESPONSES_METRIC: &str = "idempotency_answers_total";
 
 /// Runs a request with a key to completion even if the client disconnects: its retry then gets the
 /// response instead of a conflict. The same holds for operations that can be requested only once,
@@ -158,7 +156,7 @@ async fn acquire(vault: &Vault, keyed: KeyedRequest) -> Result<AcquireResult, Ap
     if !is_ours {
         return Err(still_running());
     }
-    metrics::counter!(RESPONSES_METRIC, "kind" => "first").increment(1);
+    catalog::IDEMPOTENT_REQUESTS.with(["first"]).increment(1);
     let lease = Arc::new(Lease {
         key,
         fence,
@@ -181,7 +179,7 @@ fn compare(vault: &Vault, keyed: &KeyedRequest, stored: &SealedResponse) -> Resu
     if stored.request_mac == keyed.request_mac {
         return Ok(());
     }
-    metrics::counter!(RESPONSES_METRIC, "kind" => "mismatch").increment(1);
+    catalog::IDEMPOTENT_REQUESTS.with(["mismatch"]).increment(1);
     tracing::warn!(
         error.kind = "idempotency_mismatch",
         tenant.id = %keyed.caller.tenant.uuid,
@@ -224,19 +222,21 @@ async fn replay(
 ) -> Result<Answer, ApiError> {
     let opened = lease::open(&vault.keys, key, stored).await?;
     if opened.grants != *grants {
-        metrics::counter!(RESPONSES_METRIC, "kind" => "grants_changed").increment(1);
+        catalog::IDEMPOTENT_REQUESTS
+            .with(["grants_changed"])
+            .increment(1);
         return Err(ApiError::conflict(
             "The request with this idempotency key was processed when the key had other permissions. \
              Its response is not repeated; read the resource instead.",
         ));
     }
     vault.audit.record_replay(caller, &opened.record).await?;
-    metrics::counter!(RESPONSES_METRIC, "kind" => "replayed").increment(1);
+    catalog::IDEMPOTENT_REQUESTS.with(["replayed"]).increment(1);
     Ok(opened.response)
 }
 
 fn still_running() -> ApiError {
-    metrics::counter!(RESPONSES_METRIC, "kind" => "conflict").increment(1);
+    catalog::IDEMPOTENT_REQUESTS.with(["conflict"]).increment(1);
     ApiError::conflict("The first request with this idempotency key is still being processed.")
         .retry_after(1)
 }
@@ -283,7 +283,7 @@ async fn store_response(
     lease: &Lease,
     response: Response,
 ) -> Result<Response, ApiError> {
-    metrics::counter!("idempotency_kept_alone_total").increment(1);
+    catalog::IDEMPOTENT_RESPONSES_STORED.increment(1);
     let (head, body) = response.into_parts();
     let body = body.collect().await;
     let body = body

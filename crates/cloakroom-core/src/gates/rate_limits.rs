@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use cloakroom_platform::admission::{Overloaded, Permit};
 use cloakroom_platform::api::{ApiError, ClientAddr, Route};
 use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::telemetry::catalog;
 use http::Method;
 
 use crate::caller::Caller;
@@ -176,7 +177,7 @@ pub async fn admit_work(
 }
 
 fn busy(_: Overloaded) -> ApiError {
-    metrics::counter!("admission_rejected_total").increment(1);
+    catalog::ADMISSION_REJECTED.increment(1);
     let detail = "This node is processing too many requests of the tenant. Retry later.";
     ApiError::unavailable("busy", detail)
 }

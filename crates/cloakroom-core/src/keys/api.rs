@@ -1,6 +1,7 @@
 //! HTTP responses for key errors.
 
 use cloakroom_platform::api::ApiError;
+use cloakroom_platform::telemetry::catalog;
 
 use super::Error;
 
@@ -13,7 +14,7 @@ impl From<Error> for ApiError {
                 "The key provider is unavailable; retry the request later.",
             ),
             Error::Integrity => {
-                metrics::counter!("integrity_errors_total").increment(1);
+                catalog::INTEGRITY_ERRORS.increment(1);
                 tracing::error!(
                     error.kind = "integrity_error",
                     "a sealed value does not open"

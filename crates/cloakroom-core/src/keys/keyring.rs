@@ -8,6 +8,7 @@ use cloakroom_custody::RootKeys;
 use cloakroom_platform::config;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Db;
+use cloakroom_platform::telemetry::catalog;
 
 use super::keyset::KeysetAuthority;
 use super::load::Loader;
@@ -102,7 +103,7 @@ impl Keyring {
 
     /// Replaces cached keys after the database rejected a value that was sealed under an old version.
     pub async fn replace_stale(&self, tenant: TenantId) {
-        metrics::counter!("keys_stale_writes_total").increment(1);
+        catalog::KEYS_STALE_WRITES.increment(1);
         // The next use loads them, and reports a failure.
         self.tenants.evict(tenant).await;
     }

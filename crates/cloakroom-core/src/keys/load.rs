@@ -9,6 +9,7 @@ use cloakroom_crypto::{
 use cloakroom_custody::RootKeys;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Db;
+use cloakroom_platform::telemetry::catalog;
 
 use super::keyset::{KeysetAuthority, KeysetMismatch, VAULT};
 use super::store::{self, KeyRow};
@@ -75,7 +76,7 @@ impl Loader {
                 Ok(()) => return Ok(listed.rows),
                 Err(KeysetMismatch::Older) if attempt < ATTEMPTS => attempt += 1,
                 Err(_) => {
-                    metrics::counter!("keys_altered_total").increment(1);
+                    catalog::KEYS_ALTERED.increment(1);
                     return Err(Error::AlteredKeyset(match owner == VAULT {
                         true => "the vault".to_owned(),
                         false => format!("tenant {}", owner.uuid),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cloakroom_platform::telemetry::catalog;
 use tokio::time::Instant;
 
 use super::RateLimits;
@@ -82,7 +83,7 @@ async fn count(
 fn count_rejection(decision: Option<Decision>) -> Option<Decision> {
     if let Some(decision) = decision.as_ref().filter(|decision| decision.is_rejected) {
         let limit = decision.name.clone();
-        metrics::counter!("rate_limited_total", "limit" => limit).increment(1);
+        catalog::RATE_LIMITED.with([limit]).increment(1);
     }
     decision
 }

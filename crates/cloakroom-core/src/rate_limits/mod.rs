@@ -19,6 +19,7 @@ use cloakroom_platform::admission::FairSemaphore;
 use cloakroom_platform::batching::Batcher;
 use cloakroom_platform::ids;
 use cloakroom_platform::storage::{self, Db};
+use cloakroom_platform::telemetry::catalog;
 use uuid::Uuid;
 
 pub use self::admit::{admit, reject_known};
@@ -67,6 +68,11 @@ impl RateLimits {
         let config = &vault.config;
         // Errors in the table are reported even if limits are disabled.
         let table = Table::load(&config.limits)?;
+        catalog::RATE_LIMITS_LOCAL.set(0.0);
+        for row in &table.rows {
+            // So that the first rejection is an increase.
+            catalog::RATE_LIMITED.with([row.name.clone()]).increment(0);
+        }
         let queue_timeout = config.database.acquire_timeout;
         let running = config.limits.running_requests;
         let running = running.unwrap_or(config.database.max_connections);
@@ -96,15 +102,15 @@ impl RateLimits {
 
     fn mark_shared(&self) {
         if self.is_local.load(Ordering::Relaxed) && self.is_local.swap(false, Ordering::Relaxed) {
-            metrics::gauge!("rate_limits_alone").set(0.0);
+            catalog::RATE_LIMITS_LOCAL.set(0.0);
             tracing::info!("limits are shared between nodes again");
         }
     }
 
     fn mark_local(&self) {
         if !self.is_local.swap(true, Ordering::Relaxed) {
-            metrics::gauge!("rate_limits_alone").set(1.0);
-            metrics::counter!("rate_limits_fallbacks_total").increment(1);
+            catalog::RATE_LIMITS_LOCAL.set(1.0);
+            catalog::RATE_LIMITS_FALLBACKS.increment(1);
             tracing::warn!("this node counts requests by itself, to its share of each limit");
         }
     }
@@ -119,7 +125,7 @@ pub async fn write_heartbeat(limits: &RateLimits) -> Result<(), storage::Error> 
         store::write_heartbeat(db, limits.node, keys.generation()).await?;
     }
     limits.nodes.store(others + 1, Ordering::Relaxed);
-    metrics::gauge!("nodes_running").set((others + 1) as f64);
+    catalog::NODES.set((others + 1) as f64);
     Ok(())
 }
 

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use super::{Error, Velocity};
+use cloakroom_platform::telemetry::catalog;
+
 use crate::access::PrincipalKind;
 use crate::audit::{EntityKind, Entry, Operation};
 use crate::caller::Caller;
@@ -15,7 +17,7 @@ pub(super) async fn reject(
     what: &'static str,
     retry_after: Duration,
 ) -> Error {
-    metrics::counter!("velocity_refused_total", "what" => what).increment(1);
+    catalog::VELOCITY_REJECTED.with([what]).increment(1);
     tracing::warn!(
         error.kind = "velocity_exceeded",
         tenant.id = %caller.tenant.uuid,

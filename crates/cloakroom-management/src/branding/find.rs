@@ -5,6 +5,7 @@ use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::telemetry::catalog;
 use uuid::Uuid;
 
 use super::store::{self, StoredBranding};
@@ -63,7 +64,7 @@ fn ignore_altered(
     match verify(vault, stored) {
         Ok(branding) => Ok(Some(branding)),
         Err(Error::Altered) => {
-            metrics::counter!("access_altered_rows_total").increment(1);
+            catalog::ACCESS_ALTERED_ROWS.increment(1);
             tracing::error!(
                 error.kind = "altered_row",
                 "the branding of a tenant was changed outside the vault; pages are shown without it"

@@ -6,6 +6,7 @@ use cloakroom_core::access::AuthenticatedRow as _;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{self, Statement};
+use cloakroom_platform::telemetry::catalog;
 
 use super::store::{self, REMOVALS};
 
@@ -39,7 +40,7 @@ pub async fn sweep(vault: &Vault, late: Duration) -> Result<u64, storage::Error>
         }
         removed += rows;
     }
-    metrics::counter!("tenant_rows_swept_total").increment(removed);
+    catalog::TENANT_ROWS_SWEPT.increment(removed);
     Ok(removed)
 }
 

@@ -22,6 +22,8 @@ use metrics::Histogram;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
+use crate::telemetry::catalog;
+
 pub use self::limits::BatchLimits;
 
 /// A batch that takes longer gives its slot to the next one. Most take a tenth of this.
@@ -90,7 +92,7 @@ impl<H: BatchHandler> Batcher<H> {
                 in_flight: 0,
                 slow: 0,
             }),
-            batch_items: metrics::histogram!("batch_items", "batcher" => H::NAME),
+            batch_items: catalog::BATCH_ITEMS.with([H::NAME]),
         }))
     }
 

@@ -18,6 +18,8 @@ use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::telemetry::catalog;
+
 pub use self::details::{CertificateDetails, read_details};
 use self::file_state::FileStates;
 
@@ -87,6 +89,7 @@ impl Certificate {
             watched: Mutex::default(),
         };
         certificate.measure();
+        catalog::TLS_CERTIFICATE_RELOADS.start_at_zero(&certificate.name);
         Ok(Arc::new(certificate))
     }
 
@@ -155,14 +158,17 @@ impl Certificate {
 
     fn count(&self, outcome: &'static str) {
         let name = self.name.clone();
-        metrics::counter!("tls_certificate_reloads_total", "certificate" => name, "outcome" => outcome)
+        catalog::TLS_CERTIFICATE_RELOADS
+            .with([name, outcome.into()])
             .increment(1);
     }
 
     fn measure(&self) {
         let (name, details) = (self.name.clone(), self.details());
         let not_after = details.not_after.as_second() as f64;
-        metrics::gauge!("tls_certificate_not_after_seconds", "certificate" => name).set(not_after);
+        catalog::TLS_CERTIFICATE_NOT_AFTER
+            .with([name])
+            .set(not_after);
     }
 }
 

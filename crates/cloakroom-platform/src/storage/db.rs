@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use deadpool::managed::{Object, Pool, PoolError, Timeouts};
+use deadpool::managed::{Object, Pool, PoolError, TimeoutType, Timeouts};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::Row;
 
 use super::connection::Connector;
 use super::{Connection, Error, Params, Statement, Transaction, classify_write, statement_error};
 use crate::config::Database;
+use crate::telemetry::catalog;
 
 /// Few statements run on the standby.
 const REPLICA_CONNECTIONS: usize = 2;
@@ -147,14 +148,47 @@ impl Db {
     }
 
     async fn connection(&self) -> Result<Object<Connector>, Error> {
-        self.pool.get().await.map_err(|error| match error {
-            PoolError::Backend(error) => error,
-            PoolError::Timeout(_) => {
-                Error::Unavailable("no connection became available in time".into())
-            }
-            other => Error::Unavailable(other.to_string()),
-        })
+        self.pool.get().await.map_err(connection_failure)
     }
+
+    /// The state of the pool.
+    pub fn pool_status(&self) -> PoolStatus {
+        let status = self.pool.status();
+        PoolStatus {
+            max: status.max_size,
+            idle: status.available,
+            in_use: status.size.saturating_sub(status.available),
+            waiting: status.waiting,
+        }
+    }
+}
+
+/// Connections of the pool, and operations that wait for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolStatus {
+    pub max: usize,
+    pub idle: usize,
+    pub in_use: usize,
+    pub waiting: usize,
+}
+
+fn connection_failure(error: PoolError<Error>) -> Error {
+    let (reason, error) = match error {
+        PoolError::Backend(error) => ("connect", error),
+        PoolError::Timeout(TimeoutType::Create) => {
+            let error = Error::Unavailable("no connection could be opened in time".into());
+            ("connect", error)
+        }
+        PoolError::Timeout(_) => {
+            let error = Error::Unavailable("no connection became available in time".into());
+            ("timeout", error)
+        }
+        other => ("connect", Error::Unavailable(other.to_string())),
+    };
+    catalog::DATABASE_CONNECTION_FAILURES
+        .with([reason])
+        .increment(1);
+    error
 }
 
 /// Closes the connection when a statement is dropped before it completes.

@@ -18,7 +18,7 @@ use tokio_postgres::types::ToSql;
 pub use self::composite::quote_field;
 pub use self::connection::{Connection, connect_once};
 pub use self::database_clock::{DatabaseClock, STATEMENTS};
-pub use self::db::Db;
+pub use self::db::{Db, PoolStatus};
 pub use self::lease::hold_lease;
 pub use self::migrations::{
     MIGRATIONS, Migration, applied, check, grant, migrate, set_log_retention,

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Error;
 use crate::config;
+use crate::telemetry::catalog;
 
 /// Redis counts as unavailable after `SILENT_POLLS_MAX` consecutive polls without any response: 100 ms in total.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -149,7 +150,7 @@ impl Redis {
             Err(_) => Err(self.mark_unavailable("redis_silent")),
         };
         // Jobs run every second. Setting the gauge on every request would cost too much.
-        metrics::gauge!("redis_up").set(if self.is_unavailable() { 0.0 } else { 1.0 });
+        catalog::REDIS_UP.set(if self.is_unavailable() { 0.0 } else { 1.0 });
         response
     }
 
@@ -287,8 +288,8 @@ impl Redis {
         let set = |is_unavailable: &mut bool| !std::mem::replace(is_unavailable, true);
         if self.is_unavailable.send_if_modified(set) {
             self.outages.fetch_add(1, Ordering::Relaxed);
-            metrics::counter!("redis_outages_total").increment(1);
-            metrics::gauge!("redis_up").set(0.0);
+            catalog::REDIS_OUTAGES.increment(1);
+            catalog::REDIS_UP.set(0.0);
             tracing::warn!(
                 error.kind = kind,
                 "Redis is unavailable; nodes cannot share state until it responds"

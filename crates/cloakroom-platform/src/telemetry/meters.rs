@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
-use metrics::{Counter, Histogram};
+use metrics::{Counter, Histogram, SharedString};
+
+use super::catalog;
 
 /// The metrics of requests with the same method, route and status.
 #[derive(Clone)]
@@ -36,14 +38,13 @@ impl MeterCache {
 
     fn insert(&self, method: &'static str, route: &str, status: u16) -> Meters {
         let meters = Meters {
-            requests: metrics::counter!(
-                "http_requests_total",
-                "method" => method, "route" => route.to_owned(), "status" => status.to_string(),
-            ),
-            durations: metrics::histogram!(
-                "http_request_duration_seconds",
-                "method" => method, "route" => route.to_owned(),
-            ),
+            requests: catalog::HTTP_REQUESTS.with([
+                SharedString::from(method),
+                route.to_owned().into(),
+                status.to_string().into(),
+            ]),
+            durations: catalog::HTTP_REQUEST_DURATION
+                .with([SharedString::from(method), route.to_owned().into()]),
         };
         let mut cache = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let entries = cache.entry(route.into()).or_default();

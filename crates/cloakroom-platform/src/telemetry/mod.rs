@@ -1,9 +1,11 @@
 //! Telemetry: log, metrics and traces, none of which may contain customer data.
 
+pub mod catalog;
 mod fields;
 mod log;
 mod log_writer;
 mod meters;
+mod metric;
 mod requests;
 mod traces;
 
@@ -16,15 +18,12 @@ use tracing_subscriber::Layer as _;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use self::log_writer::LogWriter;
+pub use self::metric::{Definition, Kind, Label};
 pub use self::requests::{
     Actor, ClientAddress, ErrorCode, KeyPrefix, Recorder, TraceId, is_refusal, recorded,
 };
 use crate::config::Config;
 
-/// Upper bounds of the duration histogram buckets, in seconds.
-const DURATIONS: [f64; 15] = [
-    0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
-];
 const UPKEEP_PERIOD: Duration = Duration::from_secs(5);
 
 /// Handles for rendering metrics, and for flushing traces and logs at shutdown.
@@ -60,6 +59,8 @@ pub fn start(config: &Config) -> Result<Telemetry, Error> {
     std::panic::set_hook(Box::new(log_panic));
 
     let metrics = recorder()?.install_recorder()?;
+    catalog::register();
+    catalog::BUILD.with([env!("CARGO_PKG_VERSION")]).set(1.0);
     spawn_upkeep(metrics.clone())?;
     Ok(Telemetry {
         metrics,
@@ -107,9 +108,16 @@ fn subscriber(
         .with(lines)
 }
 
-fn recorder() -> Result<PrometheusBuilder, Error> {
-    let durations = Matcher::Suffix("_seconds".to_owned());
-    Ok(PrometheusBuilder::new().set_buckets_for_metric(durations, &DURATIONS)?)
+/// A recorder with the buckets of the catalog.
+pub fn recorder() -> Result<PrometheusBuilder, Error> {
+    let mut builder = PrometheusBuilder::new();
+    for definition in catalog::ALL {
+        if !definition.buckets.is_empty() {
+            let name = Matcher::Full(definition.name.to_owned());
+            builder = builder.set_buckets_for_metric(name, definition.buckets)?;
+        }
+    }
+    Ok(builder)
 }
 
 /// Runs the upkeep of histograms in a separate thread, so that samples do not accumulate when metrics are not scraped.
@@ -127,7 +135,7 @@ fn spawn_upkeep(metrics: PrometheusHandle) -> Result<(), Error> {
 
 /// Logs the location of a panic. The message may contain data, so it is omitted.
 fn log_panic(info: &std::panic::PanicHookInfo<'_>) {
-    metrics::counter!("panics_total").increment(1);
+    catalog::PANICS.increment(1);
     match info.location() {
         Some(at) => {
             let location = format_args!("{}:{}", at.file(), at.line());

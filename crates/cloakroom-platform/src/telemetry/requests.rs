@@ -44,7 +44,7 @@ pub struct Actor {
     pub key: Uuid,
 }
 
-/// The client's IP address. As an extension of the request, it is logged if the request is rejected.
+/// The client's IP address, behind a trusted proxy the one that it names. As an extension of the request, it is logged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ClientAddress(pub IpAddr);
 
@@ -156,7 +156,7 @@ macro_rules! write_line {
                 .map(|actor| field::display(actor.application)),
             key.id = $outcome.actor.map(|actor| field::display(actor.key)),
             key.prefix = $outcome.key_prefix.as_ref().map(|prefix| &*prefix.0),
-            client.address = $outcome.client.map(field::display),
+            client.address = $pending.client.map(field::display),
             "request"
         )
     };
@@ -231,13 +231,11 @@ impl Pending {
         }
 
         let actor = response.extensions().get::<Actor>().copied();
-        let is_refusal = is_refusal(status);
         self.record(&Outcome {
             status: status.as_u16(),
             code,
             actor,
             key_prefix: response.extensions().get().cloned(),
-            client: self.client.filter(|_| is_refusal),
             bytes: response.body().size_hint().exact(),
         });
     }
@@ -270,7 +268,6 @@ impl Drop for Pending {
                 code,
                 actor: None,
                 key_prefix: None,
-                client: None,
                 bytes: None,
             });
         }
@@ -282,7 +279,6 @@ struct Outcome {
     code: Option<&'static str>,
     actor: Option<Actor>,
     key_prefix: Option<KeyPrefix>,
-    client: Option<IpAddr>,
     bytes: Option<u64>,
 }
 

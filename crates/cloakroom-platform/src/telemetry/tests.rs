@@ -150,7 +150,9 @@ fn requests_are_counted_by_route() {
 
     let text = recorder.handle().render();
     let total = |route: &str, status: u16| {
-        format!("http_requests_total{{method=\"GET\",route=\"{route}\",status=\"{status}\"}}")
+        format!(
+            "cloakroom_http_requests_total{{method=\"GET\",route=\"{route}\",status=\"{status}\"}}"
+        )
     };
     assert!(
         text.contains(&format!("{} 2", total("/tokens/{id}", 201))),
@@ -160,8 +162,7 @@ fn requests_are_counted_by_route() {
         text.contains(&format!("{} 1", total("unmatched", 404))),
         "{text}"
     );
-    let bucket =
-        "http_request_duration_seconds_bucket{method=\"GET\",route=\"/tokens/{id}\",le=\"5\"} 2";
+    let bucket = "cloakroom_http_request_duration_seconds_bucket{method=\"GET\",route=\"/tokens/{id}\",le=\"5\"} 2";
     assert!(text.contains(bucket), "{text}");
     assert!(!text.contains("canary"), "{text}");
 }

@@ -9,6 +9,7 @@ use cloakroom_core::audit::{EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_egress::{Destination, DestinationUrl, ResponseBody, SendError, Timeouts};
 use cloakroom_platform::api::ApiError;
+use cloakroom_platform::telemetry::catalog;
 use http::StatusCode;
 
 use super::body::{self, Limits};
@@ -171,7 +172,7 @@ impl Invocation<'_> {
             .await;
         // The destination may have acted on the request: its response is not withheld. The use itself is recorded.
         if enqueued.is_err() {
-            metrics::counter!("proxy_invocations_unrecorded_total").increment(1);
+            catalog::PROXY_UNRECORDED.increment(1);
         }
     }
 }
@@ -181,7 +182,7 @@ fn count(outcome: Result<StatusCode, &SendError>) {
         Ok(status) => status_class(status),
         Err(error) => error.kind(),
     };
-    metrics::counter!("proxy_requests_total", "outcome" => outcome).increment(1);
+    catalog::PROXY_REQUESTS.with([outcome]).increment(1);
 }
 
 fn status_class(status: StatusCode) -> &'static str {

@@ -11,6 +11,7 @@ use cloakroom_platform::api::{
     Answer, ApiError, BaseUrl, BodyErrors, FieldError, JsonBody, MergePatchBody, NumberedPageBody,
     PathId, Problem, QueryErrors, ReadErrors, WriteErrors,
 };
+use cloakroom_platform::telemetry::catalog;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
@@ -282,7 +283,7 @@ impl From<Error> for ApiError {
                 Self::conflict("The proxy was modified concurrently; retry the request.")
             }
             Error::Altered(_) => {
-                metrics::counter!("access_altered_rows_total").increment(1);
+                catalog::ACCESS_ALTERED_ROWS.increment(1);
                 tracing::error!(
                     error.kind = "altered_row",
                     "a proxy or its application was changed outside the vault"

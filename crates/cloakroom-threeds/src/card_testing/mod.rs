@@ -18,6 +18,7 @@ use cloakroom_crypto::random_bytes;
 use cloakroom_platform::api::{ApiError, network_of};
 use cloakroom_platform::clock::Uptime;
 use cloakroom_platform::storage::{Redis, RedisUnavailable};
+use cloakroom_platform::telemetry::catalog;
 use redis::pipe;
 use uuid::Uuid;
 
@@ -175,7 +176,7 @@ async fn reject(
     entry: Entry,
     retry_after: Duration,
 ) -> Error {
-    metrics::counter!("threeds_refusal_limit_total").increment(1);
+    catalog::THREEDS_DECLINE_LIMIT.increment(1);
     tracing::warn!(
         error.kind = "threeds_refusal_limit",
         tenant.id = %caller.tenant.uuid,

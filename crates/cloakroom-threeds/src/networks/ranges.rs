@@ -8,6 +8,7 @@ use cloakroom_emv3ds::{
     Component, Erro, ErrorCode, Fault, Message, MessageKind, PReq, RangeTable, Version, read, write,
 };
 use cloakroom_platform::ids;
+use cloakroom_platform::telemetry::catalog;
 
 use super::directory::{DirectoryServer, RangeSnapshot};
 use super::store::{self, StoredVersion};
@@ -105,7 +106,9 @@ fn parts(directory: &DirectoryServer, version: i32, text: &str) -> [Vec<u8>; 3] 
 
 fn report_age(directory: &DirectoryServer, stored: &StoredVersion) {
     let age = stored.age_seconds;
-    metrics::gauge!("card_ranges_age_seconds", "directory" => directory.key().to_owned()).set(age);
+    catalog::CARD_RANGES_AGE
+        .with([directory.key().to_owned()])
+        .set(age);
     if age > MAX_AGE.as_secs_f64() {
         tracing::warn!(
             job = "card_ranges",

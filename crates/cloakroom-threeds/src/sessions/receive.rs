@@ -8,6 +8,7 @@ use cloakroom_emv3ds::codes::AuthenticationCategory;
 use cloakroom_emv3ds::{
     Component, ErrorCode, Fault, Message, MessageKind, RReq, RRes, Version, read, write,
 };
+use cloakroom_platform::telemetry::catalog;
 use rustls_pki_types::CertificateDer;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
@@ -40,7 +41,8 @@ pub async fn receive(server: &ThreedsServer, chain: &[CertificateDer<'_>], text:
     let response = match response {
         Ok(receipt) => Message::RRes(receipt),
         Err(fault) => {
-            metrics::counter!("threeds_results_refused_total", "code" => fault.code.code())
+            catalog::THREEDS_RESULTS_REJECTED
+                .with([fault.code.code()])
                 .increment(1);
             Message::Erro(fault.erro(Component::S, version))
         }

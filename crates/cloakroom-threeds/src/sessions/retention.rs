@@ -5,6 +5,7 @@ use std::time::Duration;
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_platform::config::Config;
 use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::catalog;
 use jiff::Timestamp;
 use serde_json::Map;
 use uuid::Uuid;
@@ -134,7 +135,7 @@ fn storage_only<T>(result: Result<T, Error>) -> Result<Option<T>, storage::Error
         Ok(value) => Ok(Some(value)),
         Err(Error::Storage(error)) => Err(error),
         Err(_) => {
-            metrics::counter!("threeds_sessions_unreadable_total").increment(1);
+            catalog::THREEDS_SESSIONS_UNREADABLE.increment(1);
             Ok(None)
         }
     }

@@ -1,6 +1,7 @@
 //! Loads the current table, while the previous one remains in use.
 
 use cloakroom_core::vault::Vault;
+use cloakroom_platform::telemetry::catalog;
 
 use super::chunk::{ChunkPosition, Decoder};
 use super::import::{TABLE_MAC_DOMAIN, table_parts};
@@ -21,7 +22,7 @@ pub async fn refresh(vault: &Vault, bins: &Bins) -> Result<(), Error> {
     match load(vault, &current).await {
         Ok(table) => {
             let rows = table.rows();
-            metrics::gauge!("bin_table_version").set(f64::from(version));
+            catalog::BIN_TABLE_VERSION.set(f64::from(version));
             bins.swap(version, table);
             tracing::info!(job = "bins", count = rows, "a new BIN table is in use");
             Ok(())

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cloakroom_platform::config::{Config, Environment};
 use cloakroom_platform::storage::Persistence;
+use cloakroom_platform::telemetry::catalog;
 
 use super::SecurityCodes;
 
@@ -65,7 +66,7 @@ pub async fn check_redis(codes: &SecurityCodes) -> Result<(), RedisPersists> {
     let is_allowed = found.is_ok() || !is_production(config);
     let policy = &codes.publishing;
     policy.is_allowed.store(is_allowed, Ordering::Relaxed);
-    metrics::gauge!("redis_is_volatile").set(if found.is_ok() { 1.0 } else { 0.0 });
+    catalog::REDIS_VOLATILE.set(if found.is_ok() { 1.0 } else { 0.0 });
     let mut last = policy.last.lock().unwrap_or_else(PoisonError::into_inner);
     if last.replace(persistence) != Some(persistence) {
         report(found, is_allowed);

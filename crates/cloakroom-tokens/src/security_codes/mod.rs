@@ -22,6 +22,7 @@ mod tend;
 use std::time::Duration;
 
 use cloakroom_core::vault::Vault;
+use cloakroom_platform::telemetry::catalog;
 use tokio::sync::Mutex;
 
 use self::check_redis::PublishingPolicy;
@@ -69,5 +70,5 @@ impl SecurityCodes {
 
 /// Counts the outcome of an operation on a code; `outcome` is one of a few constants.
 fn count(outcome: &'static str) {
-    metrics::counter!("security_codes_total", "outcome" => outcome).increment(1);
+    catalog::SECURITY_CODES.with([outcome]).increment(1);
 }

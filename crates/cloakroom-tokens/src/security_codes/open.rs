@@ -2,6 +2,7 @@
 
 use cloakroom_crypto::Sensitive;
 use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::telemetry::catalog;
 use uuid::Uuid;
 
 use super::fetch::{KeyError, find_or_fetch};
@@ -50,7 +51,7 @@ fn report(error: KeyError) {
         KeyError::Unreachable => count("key_unreachable"),
         KeyError::Altered => {
             count("altered");
-            metrics::counter!("integrity_errors_total").increment(1);
+            catalog::INTEGRITY_ERRORS.increment(1);
             tracing::error!(
                 error.kind = "integrity_error",
                 "a security code or its key was altered, and is treated as absent"

@@ -3,6 +3,7 @@
 use cloakroom_core::events::{self, Event, EventKind};
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::catalog;
 use serde_json::json;
 
 use super::store;
@@ -24,7 +25,7 @@ pub async fn sweep(vault: &Vault) -> Result<u64, storage::Error> {
             break;
         }
     }
-    metrics::counter!("security_codes_swept_total").increment(removed);
+    catalog::SECURITY_CODES_SWEPT.increment(removed);
     Ok(removed)
 }
 

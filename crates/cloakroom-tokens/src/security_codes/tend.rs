@@ -1,6 +1,7 @@
 //! Maintains the keys of this node: drops expired ones and keeps the others published.
 
 use cloakroom_platform::clock::Uptime;
+use cloakroom_platform::telemetry::catalog;
 
 use super::SecurityCodes;
 use super::publish::publish;
@@ -12,7 +13,7 @@ pub async fn tend(codes: &SecurityCodes) {
     let keys = &codes.keys;
     let now = Uptime::now();
     keys.drop_expired(now);
-    metrics::gauge!("security_code_keys_live").set(keys.count() as f64);
+    catalog::SECURITY_CODE_KEYS.set(keys.count() as f64);
     // The Redis client logs unavailability itself, once.
     let _ignored = publish(codes, &keys.own(now)).await;
 }

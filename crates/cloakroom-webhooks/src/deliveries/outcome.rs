@@ -5,6 +5,7 @@ use std::time::Duration;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::batching::{BatchHandler, BatchLimits, Batcher};
 use cloakroom_platform::storage::{Db, Error};
+use cloakroom_platform::telemetry::catalog;
 use jiff::Timestamp;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -116,9 +117,9 @@ fn count(outcomes: &[OutcomeRow], failed: u64) {
             2 => "failed",
             _ => "not_attempted",
         };
-        metrics::counter!("webhook_attempts_total", "outcome" => label).increment(1);
+        catalog::WEBHOOK_ATTEMPTS.with([label]).increment(1);
     }
-    metrics::counter!("webhook_events_failed_total").increment(failed);
+    catalog::WEBHOOK_EVENTS_FAILED.increment(failed);
 }
 
 fn report(error: &Error, outcomes: usize) {

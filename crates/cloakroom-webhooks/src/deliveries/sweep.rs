@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::catalog;
 use tokio::time::Instant;
 
 use super::State;
@@ -29,7 +30,7 @@ pub async fn sweep(vault: &Vault) -> Result<usize, storage::Error> {
     // One batch of each kind in turn, so that none waits for another.
     loop {
         let expired = store::expire(db, BATCH, EXPIRY).await?;
-        metrics::counter!("webhook_events_failed_total").increment(expired as u64);
+        catalog::WEBHOOK_EVENTS_FAILED.increment(expired as u64);
         let delivered = store::sweep(db, BATCH, State::Delivered, KEEP_DELIVERED).await?;
         let failed = store::sweep(db, BATCH, State::Failed, KEEP_FAILED).await?;
         // Of one webhook, so there may be another even after a small batch.
@@ -48,8 +49,8 @@ pub async fn sweep(vault: &Vault) -> Result<usize, storage::Error> {
 /// Updates the gauges of the backlog.
 pub async fn measure(vault: &Vault) -> Result<(), storage::Error> {
     let backlog = store::measure(&vault.db).await?;
-    metrics::gauge!("webhook_events_pending").set(backlog.pending as f64);
-    metrics::gauge!("webhook_oldest_pending_seconds").set(backlog.oldest_seconds);
-    metrics::gauge!("webhooks_disabled").set(backlog.disabled as f64);
+    catalog::WEBHOOK_EVENTS_PENDING.set(backlog.pending as f64);
+    catalog::WEBHOOK_OLDEST_PENDING.set(backlog.oldest_seconds);
+    catalog::WEBHOOKS_DISABLED.set(backlog.disabled as f64);
     Ok(())
 }

@@ -12,6 +12,7 @@ use cloakroom_platform::api::{
     ReadErrors, WriteErrors, format_utc,
 };
 use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::telemetry::catalog;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -328,7 +329,7 @@ impl From<Error> for ApiError {
                 Self::conflict("The webhook is disabled. Enable it with PUT /webhooks/{id} first.")
             }
             Error::Altered => {
-                metrics::counter!("access_altered_rows_total").increment(1);
+                catalog::ACCESS_ALTERED_ROWS.increment(1);
                 tracing::error!(
                     error.kind = "altered_row",
                     "a webhook was changed outside the vault"

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::catalog;
 
 use super::update::set_enabled;
 use super::{Error, store};
@@ -24,7 +25,7 @@ pub async fn disable_failing(vault: &Vault) -> Result<usize, storage::Error> {
         match set_enabled(vault, tenant, id, false).await {
             Ok(_) => {
                 disabled += 1;
-                metrics::counter!("webhooks_disabled_total").increment(1);
+                catalog::WEBHOOKS_DISABLED_TOTAL.increment(1);
                 tracing::warn!(
                     job = "webhooks",
                     tenant.id = %tenant.uuid,

@@ -8,6 +8,7 @@ use cloakroom_core::caller::Caller;
 use cloakroom_core::keys::ControlKey;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::telemetry::catalog;
 use uuid::Uuid;
 
 use super::store::{self, StoredEndpoint, StoredWebhook};
@@ -117,7 +118,7 @@ impl StoredEndpoint {
 }
 
 fn report_altered(tenant: TenantId) {
-    metrics::counter!("access_altered_rows_total").increment(1);
+    catalog::ACCESS_ALTERED_ROWS.increment(1);
     tracing::error!(
         error.kind = "altered_row",
         tenant.id = %tenant.uuid,

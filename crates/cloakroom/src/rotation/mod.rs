@@ -35,7 +35,7 @@ pub use self::retire::retire;
 pub use self::root::{RootReport, rotate_root};
 pub use self::schedule::start_due;
 pub use self::start::start;
-pub use self::status::{Progress, status};
+pub use self::status::{Progress, measure, status};
 pub(crate) use self::store::STATEMENTS;
 
 #[derive(Debug, thiserror::Error)]

@@ -7,6 +7,7 @@ use cloakroom_pages::checkout;
 use cloakroom_platform::failpoint;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::catalog;
 use cloakroom_proxy::proxies;
 use cloakroom_threeds::sessions as threeds;
 use cloakroom_tokens::{client_encryption, intents, tokens};
@@ -64,7 +65,7 @@ pub(super) async fn page(node: &Node, rotation: &Rotation) -> Result<Step, Error
         unreadable: page.unreadable,
     };
     store::save_progress(&node.db, rotation, (step, position), counts).await?;
-    metrics::counter!("key_rotation_rows_total").increment(page.rewritten);
+    catalog::KEY_ROTATION_ROWS.increment(page.rewritten);
     sleep(pause(started_at.elapsed(), page.scanned)).await;
     Ok(Step::Page { step, position })
 }

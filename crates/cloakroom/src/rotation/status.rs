@@ -3,11 +3,15 @@
 use cloakroom_core::vault::Vault;
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::catalog;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
 use super::store::{self, TABLES};
 use super::{Phase, Rotation};
+
+/// Open rotations that metrics count.
+const MEASURED_MAX: i64 = 100;
 
 /// A rotation with figures for people.
 #[derive(Clone, Debug)]
@@ -26,6 +30,16 @@ pub struct Progress {
 pub async fn status(vault: &Vault) -> Result<Vec<Progress>, storage::Error> {
     let rotations = store::list(&vault.db).await?;
     Ok(rotations.into_iter().map(Progress::of).collect())
+}
+
+/// Measures the open rotations.
+pub async fn measure(vault: &Vault) -> Result<(), storage::Error> {
+    let open = store::list_open(&vault.db, MEASURED_MAX).await?;
+    let age = |rotation: &Rotation| rotation.read_at.duration_since(rotation.phase_at);
+    let oldest = open.iter().map(age).max().unwrap_or_default();
+    catalog::KEY_ROTATIONS_OPEN.set(open.len() as f64);
+    catalog::KEY_ROTATION_PHASE_AGE.set(oldest.as_secs_f64());
+    Ok(())
 }
 
 impl Progress {

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use cloakroom_platform::telemetry::catalog;
+
 use crate::admin::Readiness;
 
 /// A full node becomes ready again when at most this share of its connections, in tenths, is in
@@ -34,7 +36,7 @@ impl Capacity {
 
     pub(super) fn is_available(&mut self, connections: usize) -> bool {
         if self.readiness.is_some() {
-            metrics::gauge!("http_connections").set(connections as f64);
+            catalog::HTTP_CONNECTIONS.set(connections as f64);
         }
         let is_available = connections < self.max;
         let is_full = match self.is_full {
@@ -68,7 +70,7 @@ pub(super) struct ConnectionRejections {
 impl ConnectionRejections {
     /// Counts a rejected connection. Logged at most once a minute.
     pub(super) fn record(&mut self, peer: SocketAddr) {
-        metrics::counter!("connections_refused_total").increment(1);
+        catalog::HTTP_CONNECTIONS_REJECTED.increment(1);
         let is_recent = |at: Instant| at.elapsed() < REJECTION_LOG_INTERVAL;
         if self.last_logged.is_some_and(is_recent) {
             return;

@@ -11,6 +11,7 @@ use axum::response::IntoResponse as _;
 use cloakroom_platform::api::{ApiError, ClientAddr, PeerCertificates, SharedBody, StreamedBody};
 use cloakroom_platform::config::{BaseUrl, Http};
 use cloakroom_platform::telemetry::ClientAddress;
+use cloakroom_platform::telemetry::catalog;
 use http::{Extensions, HeaderMap, HeaderValue, Request, Response, Version, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -84,7 +85,7 @@ impl<A: App> Connections<A> {
                 peer.certificates = PeerCertificates(certificates.collect());
                 self.serve_http(stream, peer, draining).await;
             }
-            Ok(Err(_)) | Err(_) => metrics::counter!("tls_handshakes_failed_total").increment(1),
+            Ok(Err(_)) | Err(_) => catalog::TLS_HANDSHAKES_FAILED.increment(1),
         }
     }
 
@@ -169,7 +170,7 @@ impl<A: App> Connections<A> {
         } else if client.admit(self.settings.write_timeout).await {
             self.app.clone().call(request).await?
         } else {
-            metrics::counter!("http_unsent_refused_total").increment(1);
+            catalog::HTTP_UNREAD_REJECTED.increment(1);
             let detail =
                 "Too many responses are waiting to be read by the client. Read them, then retry.";
             ApiError::unavailable("unread_responses", detail).into_response()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloakroom_platform::telemetry::catalog;
 use hyper::rt::Executor;
 
 use super::body::{PROGRESS, Progress};
@@ -39,7 +40,7 @@ async fn run(stream: impl Future<Output = ()>, write_timeout: Duration) {
     tokio::select! {
         () = PROGRESS.scope(Arc::clone(&progress), stream) => {}
         () = progress.stalled(write_timeout) => {
-            metrics::counter!("http_stalled_responses_total", "protocol" => "http2").increment(1);
+            catalog::HTTP_STALLED_RESPONSES.with(["http2"]).increment(1);
         }
     }
 }

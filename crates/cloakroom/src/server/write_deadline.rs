@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use cloakroom_platform::telemetry::catalog;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
@@ -51,7 +52,7 @@ impl<I> WriteDeadline<I> {
         if deadline.as_mut().poll(context).is_pending() {
             return Poll::Pending;
         }
-        metrics::counter!("http_stalled_responses_total", "protocol" => "tcp").increment(1);
+        catalog::HTTP_STALLED_RESPONSES.with(["tcp"]).increment(1);
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 use cloakroom_core::audit;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::config::Config;
+use cloakroom_platform::telemetry::catalog;
 use cloakroom_platform::{ids, storage};
 use tokio::time::{interval, timeout};
 use tokio_rustls::rustls::ClientConfig;
@@ -110,7 +111,7 @@ pub async fn run(vault: Vault) {
 }
 
 fn report(sink: &'static str, error: &Error) {
-    metrics::counter!("audit_sink_failures_total", "sink" => sink).increment(1);
+    catalog::AUDIT_SINK_FAILURES.with([sink]).increment(1);
     tracing::warn!(
         job = sink,
         error.kind = error.kind(),
@@ -145,7 +146,9 @@ pub async fn ship_all(vault: &Vault, sink: Sink, holder: Uuid) -> Result<(), Err
     }
     let newest = vault.audit.newest_checkpoint().await?;
     let waiting = newest.saturating_sub(position).max(0);
-    metrics::gauge!("audit_sink_waiting", "sink" => sink.name()).set(waiting as f64);
+    catalog::AUDIT_SINK_WAITING
+        .with([sink.name()])
+        .set(waiting as f64);
     shipped
 }
 

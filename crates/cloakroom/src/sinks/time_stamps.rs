@@ -13,6 +13,7 @@ use cloakroom_core::vault::Vault;
 use cloakroom_crypto::{random_bytes, sha256};
 use cloakroom_platform::config::Config;
 use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::catalog;
 use memchr::memmem;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -75,7 +76,7 @@ pub async fn stamp(vault: &Vault, holder: Uuid) -> Result<(), Error> {
     }
     let stamps = TimeStamps::read(directory)?;
     let age = stamps.age.unwrap_or_default();
-    metrics::gauge!("audit_time_stamp_age_seconds").set(age.as_secs_f64());
+    catalog::AUDIT_TIME_STAMP_AGE.set(age.as_secs_f64());
     let is_due = stamps
         .age
         .is_none_or(|age| settings.time_stamp_interval <= age);

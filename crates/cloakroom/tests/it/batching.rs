@@ -56,7 +56,7 @@ async fn rows(vault: &TestVault) -> Vec<i64> {
 fn batches(metrics: &PrometheusHandle, batcher: &str) -> (f64, f64) {
     let text = metrics.render();
     let value = |kind: &str| -> f64 {
-        let start = format!("batch_items_{kind}{{batcher=\"{batcher}\"}} ");
+        let start = format!("cloakroom_batch_items_{kind}{{batcher=\"{batcher}\"}} ");
         let line = text.lines().find_map(|line| line.strip_prefix(&start));
         line.map_or(0.0, |value| value.parse().unwrap())
     };

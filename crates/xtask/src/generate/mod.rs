@@ -14,12 +14,13 @@ use crate::engines;
 use coverage::Coverage;
 
 /// Files generated from the code, and the arguments of `cloakroom` that print them.
-const GENERATED: [(&str, &[&str]); 5] = [
+const GENERATED: [(&str, &[&str]); 6] = [
     ("docs/api/deprecations.md", &["deprecations", "--markdown"]),
     ("docs/api/openapi.json", &["openapi"]),
     ("docs/api/permissions.md", &["permissions"]),
     ("docs/api/threeds.md", &["threeds-rules"]),
     ("docs/operate/configuration.md", &["config", "reference"]),
+    ("docs/operate/metrics.md", &["metrics"]),
 ];
 /// Generated from the rules and the tests that cover them.
 const COVERAGE: &str = "docs/api/coverage.md";

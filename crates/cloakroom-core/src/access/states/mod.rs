@@ -15,6 +15,7 @@ mod verify;
 
 use cloakroom_crypto::content_digest;
 use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::telemetry::catalog;
 use tokio_postgres::Row;
 
 pub use self::bucket::Bucket;
@@ -168,7 +169,7 @@ where
 
 /// Reports rows that are not current, for the operator.
 pub fn report_stale(tenant: TenantId) {
-    metrics::counter!("access_stale_rows_total").increment(1);
+    catalog::ACCESS_STALE_ROWS.increment(1);
     tracing::error!(
         error.kind = "stale_rows",
         tenant.id = %tenant.uuid,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cloakroom_crypto::Hash;
 use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::catalog;
 use jiff::Timestamp;
 
 use crate::audit::access_summary::access_summary;
@@ -247,7 +248,7 @@ impl Audit {
         if !store::insert_checkpoint(db, &row, today).await? {
             return Ok(false);
         }
-        metrics::counter!("audit_checkpoints_total").increment(1);
+        catalog::AUDIT_CHECKPOINTS.increment(1);
         state.drop_days_through(closed_through);
         self.writers.chains.drop_days_through(closed_through);
         memory.seen = Some(Seen {
@@ -290,7 +291,7 @@ impl Audit {
             Some(heads) => Ok((yesterday, heads)),
             None => {
                 memory.close_at = Some(now + CLOSE_RETRY);
-                metrics::counter!("audit_unclosed_days_total").increment(1);
+                catalog::AUDIT_UNCLOSED_DAYS.increment(1);
                 tracing::error!(
                     error.kind = "audit_log_altered",
                     "a day of the audit log cannot be closed: its entries do not verify; run `cloakroom audit verify`"

@@ -14,6 +14,7 @@ use cloakroom_platform::api::{
     Answer, ApiError, BaseUrl, BodyErrors, JsonBody, KeyErrors, NumberedPageBody, PathId, Problem,
     QueryErrors, ReadErrors, WriteErrors,
 };
+use cloakroom_platform::telemetry::catalog;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -206,7 +207,7 @@ impl From<Error> for ApiError {
                 "An application can have at most {most} keys. Delete one first."
             )),
             Error::Altered(_) => {
-                metrics::counter!("access_altered_rows_total").increment(1);
+                catalog::ACCESS_ALTERED_ROWS.increment(1);
                 tracing::error!(
                     error.kind = "altered_row",
                     "an application or one of its keys was changed outside the vault"

@@ -8,7 +8,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Context, Filter};
 
-use super::fields;
+use super::{catalog, fields};
 use crate::config::{Config, Format, Level};
 
 /// Receives complete lines.
@@ -59,7 +59,7 @@ impl<S: Subscriber> Layer<S> for Lines {
             line.text("target", metadata.target());
         }
         if line.dropped > 0 {
-            metrics::counter!("log_fields_dropped_total").increment(line.dropped);
+            catalog::LOG_FIELDS_DROPPED.increment(line.dropped);
         }
         let level = *metadata.level();
         (self.sink)(level, line.finish(level, &self.node).as_bytes());

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use tracing::Level;
 
+use super::catalog;
+
 /// Maximum time that a line stays in the buffer.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(20);
 /// Size from which the buffer is written without delay.
@@ -92,18 +94,24 @@ impl Buffer {
     fn write_out(&mut self) {
         while !self.lines.is_empty() {
             match self.output.write(&self.lines) {
-                Ok(0) => self.lines.clear(),
+                Ok(0) => self.discard(),
                 Ok(written) => drop(self.lines.drain(..written)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if self.lines.len() > BUFFER_BYTES_MAX {
-                        self.lines.clear();
+                        self.discard();
                     }
                     return;
                 }
-                Err(_) => self.lines.clear(),
+                Err(_) => self.discard(),
             }
         }
+    }
+
+    fn discard(&mut self) {
+        let count = self.lines.iter().filter(|byte| **byte == b'\n').count();
+        catalog::LOG_LINES_DROPPED.increment(count as u64);
+        self.lines.clear();
     }
 }
 

@@ -8,6 +8,7 @@ use cloakroom_core::keys;
 use cloakroom_crypto::Sensitive;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage;
+use cloakroom_platform::telemetry::catalog;
 use cloakroom_tokens::attributes::TokenId;
 use uuid::Uuid;
 
@@ -144,7 +145,7 @@ async fn open_all(server: &ThreedsServer, rows: Vec<FoundRow>) -> Vec<Session> {
         // The keys of a deleted tenant are destroyed before its rows.
         match open(server, row).await {
             Ok(session) => sessions.push(session),
-            Err(_) => metrics::counter!("threeds_sessions_unreadable_total").increment(1),
+            Err(_) => catalog::THREEDS_SESSIONS_UNREADABLE.increment(1),
         }
     }
     sessions

@@ -7,6 +7,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cloakroom_platform::ids::TenantId;
+use cloakroom_platform::telemetry::catalog;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -105,7 +106,7 @@ fn ways(shard: &mut [Slot], slot: Slot) -> &mut [Slot] {
 
 /// Reports a row that is older than a write that this node knows.
 pub(in crate::tokens) fn report_stale(tenant: TenantId) {
-    metrics::counter!("stale_rows_total").increment(1);
+    catalog::STALE_ROWS.increment(1);
     tracing::error!(
         error.kind = "stale_row",
         tenant.id = %tenant.uuid,

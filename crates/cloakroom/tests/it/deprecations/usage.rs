@@ -56,7 +56,7 @@ async fn deprecated_calls_are_counted_per_application_across_nodes() {
             "deprecation=\"list_tokens_v1\",tenant=\"{}\"",
             tenant.id.uuid
         );
-        let line = format!("deprecated_calls_total{{{labels}}} {calls}");
+        let line = format!("cloakroom_deprecated_calls_total{{{labels}}} {calls}");
         assert!(text.lines().any(|found| found == line), "{line} in {text}");
     }
 }

@@ -160,13 +160,13 @@ async fn outcomes_are_counted_in_metrics() {
 
     let text = recorder.handle().render();
     for line in [
-        "security_codes_total{outcome=\"sealed\"} 1",
-        "security_codes_total{outcome=\"opened\"} 1",
-        "security_codes_total{outcome=\"absent\"} 1",
-        "security_codes_total{outcome=\"key_gone\"} 1",
-        "security_codes_total{outcome=\"key_unreachable\"} 1",
-        "security_codes_total{outcome=\"altered\"} 1",
-        "integrity_errors_total 1",
+        "cloakroom_security_codes_total{outcome=\"sealed\"} 1",
+        "cloakroom_security_codes_total{outcome=\"opened\"} 1",
+        "cloakroom_security_codes_total{outcome=\"absent\"} 1",
+        "cloakroom_security_codes_total{outcome=\"key_gone\"} 1",
+        "cloakroom_security_codes_total{outcome=\"key_unreachable\"} 1",
+        "cloakroom_security_codes_total{outcome=\"altered\"} 1",
+        "cloakroom_integrity_errors_total 1",
         "security_code_keys_live 1",
         "redis_up 1",
     ] {

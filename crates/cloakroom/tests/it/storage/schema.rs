@@ -57,6 +57,7 @@ async fn statements_filter_by_tenant() {
         "audit::list_checkpoints",
         "audit::list_keys",
         "audit::list_slot",
+        "audit::measure",
         "audit::next_key",
         "audit::set_shipment",
         "storage::now",
