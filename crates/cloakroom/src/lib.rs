@@ -37,9 +37,7 @@ pub use cloakroom_platform::{api, config, ids, storage, telemetry};
 pub use cloakroom_proxy as proxy;
 /// The 3DS server.
 pub use cloakroom_threeds as threeds;
-pub use cloakroom_tokens::{
-    bins, client_encryption, security_codes, tokens, types as token_types,
-};
+pub use cloakroom_tokens::{bins, client_encryption, security_codes, tokens, types as token_types};
 /// Webhooks and the delivery of events.
 pub use cloakroom_webhooks as webhooks;
 pub use node::Node;

@@ -183,8 +183,14 @@ async fn run(config: Config, named: &Named, out: PathBuf) -> anyhow::Result<()> 
         manifest.chunks.len(),
         manifest.receiver
     );
-    print_line!("reconciled with the database: {} tokens in the same snapshot", manifest.tokens);
-    print_line!("send {} and the output of `cloakroom audit public-key`", out.display());
+    print_line!(
+        "reconciled with the database: {} tokens in the same snapshot",
+        manifest.tokens
+    );
+    print_line!(
+        "send {} and the output of `cloakroom audit public-key`",
+        out.display()
+    );
     Ok(())
 }
 
@@ -196,7 +202,10 @@ fn print_request(request: &ExportRequest) {
         request.filter.kind.map_or("all types", TokenKind::name),
         container.map_or("all containers", Container::as_str)
     );
-    print_line!("  encrypted to: {} (SHA-256 of the public key)", request.receiver.fingerprint());
+    print_line!(
+        "  encrypted to: {} (SHA-256 of the public key)",
+        request.receiver.fingerprint()
+    );
     print_line!("  reason: {}", request.reason);
     let requested_at = format_utc(request.requested_at);
     print_line!("  requested: {requested_at} by {}", request.requested_by);

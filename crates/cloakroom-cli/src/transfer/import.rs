@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use cloakroom::applications;
 use cloakroom::config::Config;
 use cloakroom::tokens::TokenVault;
 use cloakroom::transfer::PrivateKey;
@@ -15,7 +16,6 @@ use cloakroom::transfer::export::{self, Manifest, TOKENS_FILE};
 use cloakroom::transfer::import::{
     self, BatchReport, ColumnMap, Counts, Format, Options, RejectedLine, Target,
 };
-use cloakroom::applications;
 use indicatif::ProgressBar;
 use uuid::Uuid;
 

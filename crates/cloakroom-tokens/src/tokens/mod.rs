@@ -46,9 +46,8 @@ pub use self::request::{Change, NewToken, TokenPatch};
 pub use self::store::ExportFilter;
 pub(crate) use self::store::{
     DELETE_STATEMENTS, EXPIRED_STATEMENTS, EXPORT_STATEMENTS, HISTORY_STATEMENTS,
-    IMPORT_STATEMENTS, INSERT_STATEMENTS,
-    READER_STATEMENTS, RESEAL_STATEMENTS, STATEMENTS, TokenRow, UPDATE_STATEMENTS, read_columns,
-    read_list, token_columns,
+    IMPORT_STATEMENTS, INSERT_STATEMENTS, READER_STATEMENTS, RESEAL_STATEMENTS, STATEMENTS,
+    TokenRow, UPDATE_STATEMENTS, read_columns, read_list, token_columns,
 };
 pub use self::token::Token;
 pub use self::token_vault::TokenVault;

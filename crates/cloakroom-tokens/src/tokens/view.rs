@@ -132,7 +132,11 @@ pub(super) fn remember(vault: &TokenVault, caller: &Caller, token: &Token) {
 }
 
 /// Decrypts the data of a row, which authenticates the attributes that it is bound to.
-pub(super) async fn decrypt(vault: &TokenVault, caller: &Caller, row: TokenRow) -> Result<OpenedToken, Error> {
+pub(super) async fn decrypt(
+    vault: &TokenVault,
+    caller: &Caller,
+    row: TokenRow,
+) -> Result<OpenedToken, Error> {
     let container = container_of(vault, caller, &row).await?;
     let token = Token {
         id: row.id,

@@ -19,7 +19,9 @@ const PRIVATE_PREFIX: [u8; 16] = [
 
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    #[error("the file must contain an X25519 {0} key as PEM; `openssl genpkey -algorithm X25519` creates one")]
+    #[error(
+        "the file must contain an X25519 {0} key as PEM; `openssl genpkey -algorithm X25519` creates one"
+    )]
     Format(&'static str),
     #[error(transparent)]
     File(#[from] Failure),

@@ -120,11 +120,18 @@ async fn candidate<'a>(
     token: &'a ImportToken,
 ) -> Result<Result<Candidate<'a>, String>, Error> {
     let content = &token.content;
-    if content.attributes.expiry.is_some_and(|expiry| expiry.at <= at) {
+    if content
+        .attributes
+        .expiry
+        .is_some_and(|expiry| expiry.at <= at)
+    {
         return Ok(Err(EXPIRED.to_owned()));
     }
     let wants_fingerprint = token.deduplicate || caller.settings.fingerprint_tokens;
-    match content.digests(vault, caller, keys, wants_fingerprint).await {
+    match content
+        .digests(vault, caller, keys, wants_fingerprint)
+        .await
+    {
         Ok(digests) => Ok(Ok(Candidate { token, digests })),
         Err(Error::Invalid(broken)) => Ok(Err(super::reasons(&broken))),
         Err(error) => Err(error),
@@ -165,7 +172,10 @@ async fn seal(
     candidate: Candidate<'_>,
 ) -> Result<SealedToken, Error> {
     let claims = candidate.claim().is_some();
-    let Candidate { token: line, digests } = candidate;
+    let Candidate {
+        token: line,
+        digests,
+    } = candidate;
     let (content, fingerprint) = (&line.content, digests.fingerprint);
     let token = Token {
         id: line.id.clone(),

@@ -58,7 +58,11 @@ pub(crate) async fn count(
     let container = filter.container.as_ref().map(Container::as_str);
     let kind = filter.kind.map(|kind| kind as i16);
     let params: Params<'_> = &[&tenant.number, &container, &kind];
-    let rows: Vec<Row> = connection.stream(&COUNT, params).await?.try_collect().await?;
+    let rows: Vec<Row> = connection
+        .stream(&COUNT, params)
+        .await?
+        .try_collect()
+        .await?;
     let count: i64 = rows.first().map_or(0, |row| row.get(0));
     Ok(count.unsigned_abs())
 }

@@ -5,7 +5,7 @@ use cloakroom_core::access_change::{self, AccessChange};
 use cloakroom_core::audit::{EntityKind, Entry, Operation, Operator};
 use cloakroom_core::vault::Vault;
 use cloakroom_management::tenants;
-use cloakroom_platform::{ids, storage};
+use cloakroom_platform::ids;
 use uuid::Uuid;
 
 use super::{Error, ExportRequest, NewExport, store};
@@ -60,7 +60,9 @@ pub async fn approve(
     };
     match approved.await {
         Ok(approved) => {
-            change.commit(&[entry(&approved, Operation::Authorize)]).await?;
+            change
+                .commit(&[entry(&approved, Operation::Authorize)])
+                .await?;
             Ok(approved)
         }
         Err(error) => {
@@ -107,7 +109,7 @@ pub async fn list(vault: &Vault, tenant: &Tenant) -> Result<Vec<ExportRequest>, 
 }
 
 /// Verifies the requests of all tenants. Returns one sentence for each that was changed outside the vault.
-pub async fn verify_requests(vault: &Vault) -> Result<Vec<String>, storage::Error> {
+pub async fn verify_requests(vault: &Vault) -> Result<Vec<String>, Error> {
     let mut findings = Vec::new();
     for tenant in tenants::list(vault).await? {
         for (request, row_mac) in store::list(&vault.db, tenant.id).await? {

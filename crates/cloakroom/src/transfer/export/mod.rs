@@ -14,6 +14,7 @@ mod verify;
 
 use cloakroom_core::access::LockError;
 use cloakroom_core::keys;
+use cloakroom_management::tenants;
 use cloakroom_platform::storage;
 use cloakroom_tokens::tokens;
 use uuid::Uuid;
@@ -36,7 +37,9 @@ pub enum Error {
     Reason,
     #[error("no export {0} is requested for this tenant; `cloakroom export list` lists all")]
     NotFound(Uuid),
-    #[error("export {0} was changed outside the vault; it is not executed. `cloakroom doctor` names altered rows")]
+    #[error(
+        "export {0} was changed outside the vault; it is not executed. `cloakroom doctor` names altered rows"
+    )]
     Altered(Uuid),
     #[error("export {0} was requested more than seven days ago; request it again")]
     Expired(Uuid),
@@ -45,7 +48,9 @@ pub enum Error {
          from another user account; a name given with --as does not count"
     )]
     SamePerson { id: Uuid, user: String },
-    #[error("export {0} is not approved; another person approves it with `cloakroom export approve`")]
+    #[error(
+        "export {0} is not approved; another person approves it with `cloakroom export approve`"
+    )]
     NotApproved(Uuid),
     #[error("export {0} is approved already")]
     AlreadyApproved(Uuid),
@@ -53,7 +58,9 @@ pub enum Error {
     File { path: String, reason: String },
     #[error("{path} cannot be verified: {reason}")]
     Invalid { path: String, reason: String },
-    #[error("the export has {exported} tokens, but the database has {counted} in the same snapshot; nothing was published")]
+    #[error(
+        "the export has {exported} tokens, but the database has {counted} in the same snapshot; nothing was published"
+    )]
     Mismatch { exported: u64, counted: u64 },
     #[error("the receiver's key cannot be used: it is no valid X25519 public key")]
     Receiver,
@@ -61,6 +68,8 @@ pub enum Error {
     Lock(#[from] LockError),
     #[error(transparent)]
     Tokens(#[from] tokens::Error),
+    #[error(transparent)]
+    Tenants(#[from] tenants::Error),
     #[error(transparent)]
     Keys(#[from] keys::Error),
     #[error(transparent)]

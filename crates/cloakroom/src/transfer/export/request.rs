@@ -147,7 +147,10 @@ mod tests {
         assert!(matches!(late, Err(Error::Expired(_))));
         let approved = request.approve(&grace, after(6)).unwrap();
         assert_eq!(approved.require_approval(after(6)).unwrap(), "grace@vault1");
-        assert!(matches!(approved.require_approval(after(7)), Err(Error::Expired(_))));
+        assert!(matches!(
+            approved.require_approval(after(7)),
+            Err(Error::Expired(_))
+        ));
         let again = approved.approve(&grace, after(6));
         assert!(matches!(again, Err(Error::AlreadyApproved(_))));
     }

@@ -67,7 +67,10 @@ pub async fn run(
         tenant: tenant.id.uuid,
         tenant_name: tenant.name.clone(),
         tenant_type: tenant.kind.name().to_owned(),
-        container: filter.container.as_ref().map(|it| Container::as_str(it).to_owned()),
+        container: filter
+            .container
+            .as_ref()
+            .map(|it| Container::as_str(it).to_owned()),
         kind: filter.kind.map(|kind| kind.name().to_owned()),
         reason: request.reason.clone(),
         requested_by: request.requested_by.clone(),
@@ -94,12 +97,7 @@ async fn begin(vault: &Vault, tenant: &Tenant, id: Uuid) -> Result<ExportRequest
     };
     match approved.await {
         Ok(request) => {
-            let entry = Entry::by_system(
-                tenant.id.number,
-                Operation::Use,
-                EntityKind::Export,
-                id,
-            );
+            let entry = Entry::by_system(tenant.id.number, Operation::Use, EntityKind::Export, id);
             change.commit(&[entry]).await?;
             Ok(request)
         }
@@ -128,7 +126,9 @@ async fn publish(
     for (name, content) in [(MANIFEST_FILE, text.as_str()), (SIGNATURE_FILE, &signature)] {
         let path = partial.join(name);
         let mut file = create_file(&path)?;
-        let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
+        let written = file
+            .write_all(content.as_bytes())
+            .and_then(|()| file.sync_all());
         written.map_err(|error| failed(&path, &error))?;
     }
     std::fs::rename(partial, folder).map_err(|error| failed(folder, &error))?;

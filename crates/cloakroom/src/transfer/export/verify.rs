@@ -60,7 +60,9 @@ pub fn verify(
             if found.len() as u64 != chunk.tokens {
                 return Err(wrong("it has another number of tokens than the manifest"));
             }
-            found.iter().for_each(|id| ids.push(leaf_hash(id.as_bytes())));
+            found
+                .iter()
+                .for_each(|id| ids.push(leaf_hash(id.as_bytes())));
         }
     }
     if lines.next().is_some() {

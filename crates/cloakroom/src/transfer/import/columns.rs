@@ -42,12 +42,13 @@ pub struct Columns {
 
 impl Columns {
     /// Finds the attribute of each column. Every column must have one, so that nothing is lost unnoticed.
-    pub fn new<'a>(
-        map: &ColumnMap,
-        header: impl Iterator<Item = &'a str>,
-    ) -> Result<Self, String> {
+    pub fn new<'a>(map: &ColumnMap, header: impl Iterator<Item = &'a str>) -> Result<Self, String> {
         let header: Vec<&str> = header.collect();
-        if let Some((name, _)) = map.columns.iter().find(|(name, _)| !header.contains(&name.as_str())) {
+        if let Some((name, _)) = map
+            .columns
+            .iter()
+            .find(|(name, _)| !header.contains(&name.as_str()))
+        {
             return Err(format!("it has no column `{name}`"));
         }
         let (mut paths, mut unknown) = (Vec::with_capacity(header.len()), Vec::new());
@@ -97,7 +98,9 @@ impl Columns {
 
 fn is_attribute(path: &str) -> bool {
     let is_member = |name: &str| !name.is_empty() && !name.split('.').any(str::is_empty);
-    let member = path.strip_prefix("data.").or(path.strip_prefix("metadata."));
+    let member = path
+        .strip_prefix("data.")
+        .or(path.strip_prefix("metadata."));
     ATTRIBUTES.contains(&path) || member.is_some_and(is_member)
 }
 
@@ -193,7 +196,11 @@ mod tests {
     fn expirations_are_split() {
         for cell in ["12/31", "12/2031", "12-31", "1231", "122031", "2031-12"] {
             let (month, text) = split_expiration(cell);
-            assert_eq!((number(month), year(text)), (12.into(), 2031.into()), "{cell}");
+            assert_eq!(
+                (number(month), year(text)),
+                (12.into(), 2031.into()),
+                "{cell}"
+            );
         }
         assert_eq!(split_expiration("soon"), ("so", "on"));
         assert_eq!(split_expiration("1"), ("1", ""));
@@ -204,7 +211,11 @@ mod tests {
         let cases = [
             (&[][..], &["pan"][..], "map the columns pan"),
             (&[("pan", "data.number")], &["number"], "no column `pan`"),
-            (&[("pan", "number")], &["pan"], "`number` is not an attribute"),
+            (
+                &[("pan", "number")],
+                &["pan"],
+                "`number` is not an attribute",
+            ),
             (&[("pan", "data.")], &["pan"], "`data.` is not an attribute"),
         ];
         for (columns, header, expected) in cases {

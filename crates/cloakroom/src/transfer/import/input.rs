@@ -55,7 +55,14 @@ impl<R: Read> Records<R> {
         context: Arc<Context>,
         known: BTreeMap<u64, (StoredBatch, Vec<u8>)>,
     ) -> Self {
-        let input = BufReader::with_capacity(BUFFER_BYTES, Source { input, context: context.clone(), opened: None });
+        let input = BufReader::with_capacity(
+            BUFFER_BYTES,
+            Source {
+                input,
+                context: context.clone(),
+                opened: Opened::new(),
+            },
+        );
         let lines = match &context.options.format {
             Format::JsonLines => Lines::Json { input, line: 0 },
             Format::Csv(_) => Lines::Csv {
@@ -146,7 +153,10 @@ fn read_json_line(
         let mut bytes = Vec::new();
         *line += 1;
         let failed = |error: std::io::Error| unreadable(*line, &error);
-        let read = input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes);
+        let read = input
+            .by_ref()
+            .take(LINE_BYTES_MAX)
+            .read_until(b'\n', &mut bytes);
         if read.map_err(failed)? == 0 {
             return Ok(None);
         }
@@ -226,11 +236,10 @@ fn unreadable(line: u64, error: &std::io::Error) -> Error {
 struct Source<R: Read> {
     input: R,
     context: Arc<Context>,
-    opened: Option<Opened>,
+    opened: Opened,
 }
 
 /// State of an encrypted input.
-#[derive(Default)]
 struct Opened {
     /// Read, but not decrypted yet.
     encrypted: Vec<u8>,
@@ -246,7 +255,7 @@ impl<R: Read> Read for Source<R> {
         let Some(key) = &self.context.options.key else {
             return self.input.read(buffer);
         };
-        let opened = self.opened.get_or_insert_default();
+        let opened = &mut self.opened;
         while opened.position == opened.clear.expose().len() {
             match next_jwe(&mut self.input, opened)? {
                 Some(text) => opened.decrypt(key, text.trim())?,
@@ -262,6 +271,16 @@ impl<R: Read> Read for Source<R> {
 }
 
 impl Opened {
+    fn new() -> Self {
+        Self {
+            encrypted: Vec::new(),
+            is_finished: false,
+            clear: Sensitive::new(Vec::new()),
+            position: 0,
+            count: 0,
+        }
+    }
+
     fn decrypt(&mut self, key: &PrivateKey, text: &str) -> std::io::Result<()> {
         self.count += 1;
         let mut clear = jwe::decrypt(key, text).ok_or_else(|| {
@@ -284,7 +303,9 @@ impl Opened {
 fn next_jwe(input: &mut impl Read, opened: &mut Opened) -> std::io::Result<Option<String>> {
     let mut scanned = 0;
     loop {
-        let end = opened.encrypted[scanned..].iter().position(|byte| *byte == b'\n');
+        let end = opened.encrypted[scanned..]
+            .iter()
+            .position(|byte| *byte == b'\n');
         let end = end.map(|end| scanned + end + 1);
         scanned = opened.encrypted.len();
         let end = match (end, opened.is_finished) {

@@ -33,7 +33,9 @@ const NAME_CHARS_MAX: usize = 100;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the name of an import must have 1 to 100 printable characters, and contain no card number")]
+    #[error(
+        "the name of an import must have 1 to 100 printable characters, and contain no card number"
+    )]
     Name,
     #[error("line {line}: {reason}")]
     Input { line: u64, reason: String },
@@ -44,7 +46,9 @@ pub enum Error {
          or other options"
     )]
     Differs { line: u64 },
-    #[error("the input ends before line {line}, which was imported under this name; use the same file")]
+    #[error(
+        "the input ends before line {line}, which was imported under this name; use the same file"
+    )]
     Shorter { line: u64 },
     #[error("the progress of the import at line {line} was changed outside the vault")]
     Altered { line: u64 },

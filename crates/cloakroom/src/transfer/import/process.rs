@@ -61,16 +61,26 @@ impl Context {
         let line = batch.first_line();
         match &batch.known {
             Some((known, row_mac)) => self.skip(&batch, known, row_mac),
-            None => self.import(batch).await.map_err(|error| match error {
-                Error::Tokens(tokens::Error::IdTaken) => Error::ProgressLost { line },
-                Error::Tokens(tokens::Error::Storage(error))
+            None => match self.import(batch).await {
+                Err(Error::Tokens(tokens::Error::IdTaken)) => Err(self.explain_taken(line).await?),
+                Err(Error::Tokens(tokens::Error::Storage(error)))
                     if error.is_conflict("import_batch_pkey") =>
                 {
-                    Error::Concurrent
+                    Err(Error::Concurrent)
                 }
-                error => error,
-            }),
+                imported => imported,
+            },
         }
+    }
+
+    /// Why tokens with the derived ids of a batch exist: another process has committed the batch meanwhile, or its
+    /// progress is lost.
+    async fn explain_taken(&self, line: u64) -> Result<Error, Error> {
+        let known = store::list(&self.vault.db, self.tenant(), self.import).await?;
+        Ok(match known.contains_key(&line) {
+            true => Error::Concurrent,
+            false => Error::ProgressLost { line },
+        })
     }
 
     /// Reports a batch that an earlier run has committed, if it was committed for these lines.
@@ -81,7 +91,9 @@ impl Context {
         row_mac: &[u8],
     ) -> Result<BatchReport, Error> {
         let line = batch.first_line();
-        let report = known.report().filter(|_| known.is_genuine(self.control(), row_mac));
+        let report = known
+            .report()
+            .filter(|_| known.is_genuine(self.control(), row_mac));
         let mut report = report.ok_or(Error::Altered { line })?;
         let options = self.options.digest_text();
         let parts = content_parts(&options, &batch.records);
@@ -242,17 +254,21 @@ impl Progress<'_> {
             earlier: 0,
         };
         if self.context.options.assigns_ids {
-            let created = self.lines.iter().zip(imported).filter_map(|(line, imported)| {
-                let Imported::Created(token) = imported else {
-                    return None;
-                };
-                Some(MappedLine {
-                    line: line.0,
-                    id: line.1.clone(),
-                    token: token.to_string(),
-                    is_duplicate: false,
-                })
-            });
+            let created = self
+                .lines
+                .iter()
+                .zip(imported)
+                .filter_map(|(line, imported)| {
+                    let Imported::Created(token) = imported else {
+                        return None;
+                    };
+                    Some(MappedLine {
+                        line: line.0,
+                        id: line.1.clone(),
+                        token: token.to_string(),
+                        is_duplicate: false,
+                    })
+                });
             mapped.extend(created);
         }
         BatchReport {

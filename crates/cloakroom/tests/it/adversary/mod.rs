@@ -8,6 +8,7 @@ mod expected;
 mod observe;
 mod rows;
 mod scene;
+mod transfers;
 
 use std::collections::BTreeSet;
 
