@@ -81,6 +81,11 @@ impl Columns {
         })
     }
 
+    /// Number of columns.
+    pub fn count(&self) -> usize {
+        self.paths.len()
+    }
+
     /// A record as JSON. Empty cells are absent.
     pub fn to_json<'a>(&self, record: impl Iterator<Item = &'a str>) -> String {
         let mut token = Map::new();

@@ -26,6 +26,8 @@ const BUFFER_BYTES: usize = 256 * 1024;
 pub(super) struct Record {
     pub line: u64,
     pub text: Sensitive<String>,
+    /// Why it is rejected as it is.
+    pub problem: Option<&'static str>,
 }
 
 /// Consecutive lines.
@@ -169,13 +171,17 @@ fn read_json_line(
         if bytes.trim_ascii().is_empty() {
             continue;
         }
-        let text = String::from_utf8(bytes).map_err(|_| Error::Input {
-            line: *line,
-            reason: "it is not UTF-8".to_owned(),
-        })?;
+        let (text, problem) = match String::from_utf8(bytes) {
+            Ok(text) => (text, None),
+            Err(error) => {
+                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                (text, Some("the line is not UTF-8"))
+            }
+        };
         return Ok(Some(Record {
             line: *line,
             text: Sensitive::new(text),
+            problem,
         }));
     }
 }
@@ -183,6 +189,7 @@ fn read_json_line(
 fn csv_reader<R: Read>(input: BufReader<R>) -> csv::Reader<BufReader<R>> {
     csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
+        .flexible(true)
         .from_reader(input)
 }
 
@@ -195,10 +202,6 @@ fn read_csv_record<R: Read>(
     // The error of the parser may quote the record.
     let malformed = |error: csv::Error| match error.into_kind() {
         csv::ErrorKind::Io(error) => unreadable(line, &error),
-        csv::ErrorKind::UnequalLengths { .. } => Error::Input {
-            line,
-            reason: "it has another number of columns than the header".to_owned(),
-        },
         _ => Error::Input {
             line,
             reason: "it is not a CSV record in UTF-8".to_owned(),
@@ -217,9 +220,11 @@ fn read_csv_record<R: Read>(
     let (true, Some(columns)) = (is_read, columns) else {
         return Ok(None);
     };
+    let is_complete = record.len() == columns.count();
     Ok(Some(Record {
         line,
         text: Sensitive::new(columns.to_json(record.iter())),
+        problem: (!is_complete).then_some("the line has another number of columns than the header"),
     }))
 }
 

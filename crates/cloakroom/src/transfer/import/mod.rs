@@ -191,27 +191,33 @@ pub async fn run(
     let mut reader = JoinSet::new();
     let records = Records::new(input, context.clone(), known);
     reader.spawn_blocking(move || read_all(records, &sender));
-    let mut counts = Counts::default();
-    let (mut running, mut last_line) = (JoinSet::new(), 0);
-    loop {
-        while running.len() >= in_flight {
+    let mut running = JoinSet::new();
+    let imported = async {
+        let (mut counts, mut last_line) = (Counts::default(), 0);
+        loop {
+            while running.len() >= in_flight {
+                finish_one(&mut running, &mut counts, &mut report).await?;
+            }
+            let Some(batch) = batches.recv().await else {
+                break;
+            };
+            let batch: Batch = batch?;
+            last_line = batch.first_line();
+            let context = context.clone();
+            running.spawn(async move { context.process(batch).await });
+        }
+        while !running.is_empty() {
             finish_one(&mut running, &mut counts, &mut report).await?;
         }
-        let Some(batch) = batches.recv().await else {
-            break;
-        };
-        let batch: Batch = batch?;
-        last_line = batch.first_line();
-        let context = context.clone();
-        running.spawn(async move { context.process(batch).await });
-    }
-    while !running.is_empty() {
-        finish_one(&mut running, &mut counts, &mut report).await?;
-    }
-    match last_known {
-        Some(line) if line > last_line => Err(Error::Shorter { line }),
-        _ => Ok(counts),
-    }
+        match last_known {
+            Some(line) if line > last_line => Err(Error::Shorter { line }),
+            _ => Ok(counts),
+        }
+    };
+    let imported = imported.await;
+    // Writes are never canceled, even if another batch failed.
+    while running.join_next().await.is_some() {}
+    imported
 }
 
 /// Reads batches on a thread that may block, until the input ends or the import stops.

@@ -157,12 +157,14 @@ impl Context {
     /// Parses and validates a line. Only errors of the vault are returned as such.
     async fn parse(&self, record: &Record) -> Result<Parsed, Error> {
         let line = record.line;
-        let parsed = Line::parse(record.text.expose());
         let rejected = |id, reason| {
             let token = Err(reason);
             Ok(Parsed { line, id, token })
         };
-        let mut parsed = match parsed {
+        if let Some(problem) = record.problem {
+            return rejected(None, problem.to_owned());
+        }
+        let mut parsed = match Line::parse(record.text.expose()) {
             Ok(parsed) => parsed,
             Err(error) => return rejected(None, reasons(&[error])),
         };
