@@ -2,7 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use memchr::memmem;
@@ -89,28 +90,14 @@ fn find_card_numbers(folder: &Path) -> Vec<String> {
     found
 }
 
-#[test]
-fn an_import_that_is_killed_again_and_again_loses_and_doubles_nothing() {
-    let vault = Vault::start();
-    let file = card_file();
-    let rejects = vault.path("rejects.jsonl");
-    let ids = vault.path("ids.csv");
-    let arguments = [
-        "--name",
-        "cards",
-        "--format",
-        "csv",
-        "--map",
-        "customer=metadata.customer",
-        "--new-ids",
-        "--id-map",
-        &ids,
-        "--rejects",
-        &rejects,
-        "-",
-    ];
-    // The input comes from a pipe, as from `gpg --decrypt`.
-    let run = |command: &mut Command| {
+/// Runs an import whose input comes from a pipe, as from `gpg --decrypt`.
+struct PipedImport {
+    child: Child,
+    writer: JoinHandle<()>,
+}
+
+impl PipedImport {
+    fn start(mut command: Command, text: &str) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -118,43 +105,62 @@ fn an_import_that_is_killed_again_and_again_loses_and_doubles_nothing() {
             .spawn()
             .unwrap();
         let mut input = child.stdin.take().unwrap();
-        let text = file.clone();
+        let text = text.to_owned();
         let writer = std::thread::spawn(move || {
             // A killed process closes the pipe.
             let _ = std::io::Write::write_all(&mut input, text.as_bytes());
         });
-        (child, writer)
-    };
-    for (failpoint, hits) in [
-        ("import.planned", 1),
-        ("import.inserted", 2),
-        ("import.committed", 2),
-        ("import.inserted", 1),
+        Self { child, writer }
+    }
+
+    /// Waits for the end; returns the exit code and the standard output.
+    fn finish(self) -> (Option<i32>, String) {
+        let output = self.child.wait_with_output().unwrap();
+        self.writer.join().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    }
+
+    fn kill_after(mut self, milliseconds: u64) {
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        self.child.kill().unwrap();
+        self.finish();
+    }
+}
+
+#[test]
+fn an_import_that_is_killed_again_and_again_loses_and_doubles_nothing() {
+    let vault = Vault::start();
+    let file = card_file();
+    let (rejects, ids) = (vault.path("rejects.jsonl"), vault.path("ids.csv"));
+    let words = "--name cards --format csv --map customer=metadata.customer --new-ids";
+    let words = format!("{words} --id-map {ids} --rejects {rejects} -");
+    let words: Vec<&str> = words.split(' ').collect();
+    for failpoint in [
+        "import.planned=1",
+        "import.inserted=2",
+        "import.committed=2",
+        "import.inserted=1",
     ] {
-        let mut command = vault.import(&arguments);
-        command.env("CLOAKROOM_FAILPOINT", format!("{failpoint}={hits}"));
-        let (child, writer) = run(&mut command);
-        assert!(!child.wait_with_output().unwrap().status.success());
-        writer.join().unwrap();
+        let mut command = vault.import(&words);
+        command.env("CLOAKROOM_FAILPOINT", failpoint);
+        let (code, text) = PipedImport::start(command, &file).finish();
+        assert_eq!(code, None, "{failpoint}: {text}");
     }
     for milliseconds in [200, 350, 500, 800] {
-        let (mut child, writer) = run(&mut vault.import(&arguments));
-        std::thread::sleep(Duration::from_millis(milliseconds));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        writer.join().unwrap();
+        PipedImport::start(vault.import(&words), &file).kill_after(milliseconds);
     }
 
-    let (child, writer) = run(&mut vault.import(&arguments));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let (code, text) = PipedImport::start(vault.import(&words), &file).finish();
 
-    assert_eq!(output.status.code(), Some(2), "lines were rejected: {text}");
+    assert_eq!(code, Some(2), "lines were rejected: {text}");
     assert!(
         text.contains("5994 created, 0 duplicates, 6 rejected"),
         "{text}"
     );
+    assert!(text.contains("lines by an earlier run"), "{text}");
     assert_eq!(vault.count("*"), 5_994);
     assert_eq!(vault.count("distinct metadata"), 5_994);
     let rejects = std::fs::read_to_string(&rejects).unwrap();
@@ -163,14 +169,9 @@ fn an_import_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     assert!(rejects.starts_with(first), "{rejects}");
     let ids = std::fs::read_to_string(&ids).unwrap();
     assert_eq!(ids.lines().count(), 5_995);
-    assert_eq!(
-        find_card_numbers(vault.deployment.folder.path()),
-        Vec::<String>::new()
-    );
-
-    let (child, writer) = run(&mut vault.import(&arguments));
-    let text = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-    writer.join().unwrap();
+    let found = find_card_numbers(vault.deployment.folder.path());
+    assert_eq!(found, Vec::<String>::new());
+    let (_, text) = PipedImport::start(vault.import(&words), &file).finish();
     assert!(text.contains("nothing to do"), "{text}");
     assert_eq!(vault.count("*"), 5_994);
 }
@@ -185,16 +186,9 @@ fn two_persons_move_a_tenant_to_another_vault() {
     let (source, destination) = (Vault::start(), Vault::start());
     let cards = source.path("cards.csv");
     std::fs::write(&cards, card_file()).unwrap();
-    let arguments = [
-        "--name",
-        "cards",
-        "--format",
-        "csv",
-        "--map",
-        "customer=id",
-        &cards,
-    ];
-    let imported = outcome(source.import(&arguments));
+    let words = format!("--name cards --format csv --map customer=id {cards}");
+    let words: Vec<&str> = words.split(' ').collect();
+    let imported = outcome(source.import(&words));
     assert!(
         imported.stdout.contains("5994 created"),
         "{}",
@@ -203,72 +197,21 @@ fn two_persons_move_a_tenant_to_another_vault() {
     std::fs::remove_file(&cards).unwrap();
     let (private, public) = key_pair(&destination);
 
-    let as_user = |uid: &str, arguments: &[&str]| {
-        let mut command = source.deployment.command(arguments);
-        command.env("SUDO_UID", uid);
-        outcome(command)
-    };
-    let (ada, grace) = ("1", "2");
-    let tenant = source.tenant.as_str();
-    let requested = as_user(
-        ada,
-        &[
-            "export", "request", "--tenant", tenant, "--to", &public, "--reason", "Move",
-        ],
-    );
-    assert!(requested.success, "{}", requested.stderr);
-    let id = word_after(&requested.stdout, "export ");
-    let approve = ["export", "approve", "--tenant", tenant, &id];
-    let alone = as_user(ada, &[&approve[..], &["--as", "Grace"]].concat());
-    assert!(
-        alone.stderr.contains("approved by another person"),
-        "{}",
-        alone.stderr
-    );
-    let approved = as_user(grace, &approve);
-    assert!(approved.success, "{}", approved.stderr);
-    let out = source.path("out");
-    let run = as_user(
-        ada,
-        &["export", "run", "--tenant", tenant, "--out", &out, &id],
-    );
-    assert!(
-        run.stdout.contains("5994 tokens in 6 chunks"),
-        "{}{}",
-        run.stdout,
-        run.stderr
-    );
+    let out = export(&source, &public);
+
     let found = find_card_numbers(source.deployment.folder.path());
     assert_eq!(found, Vec::<String>::new());
-
     let key = source.deployment.run_ok(&["audit", "public-key"]);
-    let verify = [
-        "export",
-        "verify",
-        "--public-key",
-        key.trim(),
-        "--decrypt-key",
-        &private,
-        &out,
-    ];
+    let words = format!("--public-key {} --decrypt-key {private}", key.trim());
+    let words: Vec<&str> = words.split(' ').collect();
+    let verify = [&["export", "verify"][..], &words, &[&out]].concat();
     let verified = destination.deployment.run_ok(&verify);
+    let how = "verified signature, digests, ids and counts: 5994 tokens";
+    assert!(verified.contains(how), "{verified}");
+    let moved = outcome(destination.import(&[&["--export", &out][..], &words].concat()));
+    let reconciled = "reconciled with the manifest: 5994 tokens";
     assert!(
-        verified.contains("verified signature, digests, ids and counts"),
-        "{verified}"
-    );
-    let arguments = [
-        "--export",
-        &out,
-        "--decrypt-key",
-        &private,
-        "--public-key",
-        key.trim(),
-    ];
-    let moved = outcome(destination.import(&arguments));
-    assert!(
-        moved
-            .stdout
-            .contains("reconciled with the manifest: 5994 tokens"),
+        moved.stdout.contains(reconciled),
         "{}{}",
         moved.stdout,
         moved.stderr
@@ -278,6 +221,32 @@ fn two_persons_move_a_tenant_to_another_vault() {
     assert_eq!(found, Vec::<String>::new());
     source.deployment.run_ok(&["audit", "verify"]);
     destination.deployment.run_ok(&["audit", "verify"]);
+}
+
+/// Exports all tokens, by two persons; returns the folder.
+fn export(source: &Vault, public: &str) -> String {
+    let (ada, grace) = ("1", "2");
+    let as_user = |uid: &str, words: &str| {
+        let (verb, rest) = words.split_once(' ').unwrap_or((words, ""));
+        let mut arguments = vec!["export", verb, "--tenant", &source.tenant];
+        arguments.extend(rest.split_whitespace());
+        let mut command = source.deployment.command(&arguments);
+        command.env("SUDO_UID", uid);
+        outcome(command)
+    };
+    let requested = as_user(ada, &format!("request --to {public} --reason Move"));
+    assert!(requested.success, "{}", requested.stderr);
+    let id = word_after(&requested.stdout, "export ");
+    let alone = as_user(ada, &format!("approve {id} --as Grace"));
+    let denied = "must be approved by another person";
+    assert!(alone.stderr.contains(denied), "{}", alone.stderr);
+    let approved = as_user(grace, &format!("approve {id}"));
+    assert!(approved.success, "{}", approved.stderr);
+    let out = source.path("out");
+    let run = as_user(ada, &format!("run {id} --out {out}"));
+    let counts = "5994 tokens in 6 chunks";
+    assert!(run.stdout.contains(counts), "{}{}", run.stdout, run.stderr);
+    out
 }
 
 fn is_root() -> bool {
