@@ -219,7 +219,7 @@ async fn every_token_is_in_the_audit_log_with_its_operator_and_no_event_is_sent(
         .unwrap();
 
     let database = vault.database.connect().await;
-    let sql = "select entity_kind, entity_id, actor_kind, operator from log
+    let sql = "select entity_kind, entity_id, actor_kind, origin from log
         where operation = 1 and entity_kind in (2, 21) order by entity_kind";
     let rows = database.query(sql, &[]).await.unwrap();
     assert_eq!(rows.len(), 3);
@@ -228,7 +228,10 @@ async fn every_token_is_in_the_audit_log_with_its_operator_and_no_event_is_sent(
         import,
         "cards lines 1-2: 2 created, 0 duplicates, 0 rejected"
     );
-    assert!(rows.iter().all(|row| row.get::<_, i16>(2) == 3));
+    for row in &rows {
+        let (actor_kind, origin): (i16, String) = (row.get(2), row.get(3));
+        assert_eq!((actor_kind, origin.as_str()), (3, "ada@vault1"));
+    }
     let found = verify_histories(&vault.vault, Scope::All, |_| {})
         .await
         .unwrap();

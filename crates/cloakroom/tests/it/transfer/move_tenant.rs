@@ -13,9 +13,9 @@ use crate::support::{Client, TestVault, everything};
 async fn populate(client: &Client) -> Vec<String> {
     let card = |index: u64| json!({"number": card_number(index), "expiration_month": 1, "expiration_year": 2041});
     let tokens = [
-        json!({"id": "all attributes", "type": "token", "data": {"a": [1, 2.50, "x\"y"]}, "containers": ["/a/b/"],
-            "mask": {"a": "{{ data.a[2] | slice: 0, 1 }}"}, "metadata": {"who": "ada", "n": "1"},
-            "search_indexes": ["{{ data.a[2] }}"], "fingerprint_expression": "{{ data.a[2] }}",
+        json!({"id": "all attributes", "type": "token", "data": {"a": "xyz", "b": [1, 2.50, "x\"y"]}, "containers": ["/a/b/"],
+            "mask": {"a": "{{ data.a | slice: 0, 1 }}"}, "metadata": {"who": "ada", "n": "1"},
+            "search_indexes": ["{{ data.a }}"], "fingerprint_expression": "{{ data.a }}",
             "expires_at": "2099-01-01T00:00:00+02:00"}),
         json!({"type": "card", "data": card(1)}),
         json!({"type": "card", "data": card(1)}),
