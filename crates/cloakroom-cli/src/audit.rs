@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use cloakroom::access;
 use cloakroom::audit::{self, TrustedCheckpoints, VerificationReport};
 use cloakroom::config::Config;
-use cloakroom::{Vault, rotation};
+use cloakroom::{Vault, rotation, transfer};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
 use crate::histories;
@@ -116,13 +116,22 @@ async fn verify(config: Config, arguments: &VerifyArguments) -> anyhow::Result<E
     let code = finish(&verified, progress, arguments)?;
     let has_stale_rows = report_stale_rows(&vault).await?;
     let has_false_proofs = report_proofs(&vault).await?;
+    let has_altered_exports = report_exports(&vault).await?;
     let histories_match = histories::verify(&vault).await?;
-    Ok(
-        match histories_match && !has_stale_rows && !has_false_proofs {
-            true => code,
-            false => ExitCode::FAILURE,
-        },
-    )
+    let has_findings = has_stale_rows || has_false_proofs || has_altered_exports;
+    Ok(match histories_match && !has_findings {
+        true => code,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// Prints requested exports that were changed outside the vault; false if there are none.
+async fn report_exports(vault: &Vault) -> anyhow::Result<bool> {
+    let findings = transfer::export::verify_requests(vault).await?;
+    for finding in &findings {
+        print_line!("  {finding}");
+    }
+    Ok(!findings.is_empty())
 }
 
 /// Prints destroyed keys without an authentic proof that nothing needed them; false if there are none.

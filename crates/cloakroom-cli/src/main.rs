@@ -35,6 +35,7 @@ mod startup;
 mod tenant_settings;
 mod terminal;
 mod threeds_simulator;
+mod transfer;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -118,6 +119,11 @@ enum Command {
     /// Write a ledger of deletions, and apply it to a restored backup
     #[command(subcommand)]
     Erasures(erasures::ErasuresCommand),
+    /// Import tokens from JSON lines, CSV, or an export of another vault
+    Import(Box<transfer::ImportArguments>),
+    /// Export tokens, encrypted to a receiver's key, after two persons agreed
+    #[command(subcommand)]
+    Export(transfer::ExportCommand),
     /// Explain which rate limits apply to a request
     #[command(subcommand)]
     Limits(rate_limits::LimitsCommand),
@@ -189,6 +195,10 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Access(command) => return runtime()?.block_on(access::run(load()?, command)),
         Command::Audit(command) => return runtime()?.block_on(audit::run(load, command)),
         Command::Erasures(command) => runtime()?.block_on(erasures::run(load()?, command))?,
+        Command::Import(arguments) => {
+            return runtime()?.block_on(transfer::import(load()?, *arguments));
+        }
+        Command::Export(command) => runtime()?.block_on(transfer::export(load, command))?,
         Command::Limits(command) => runtime()?.block_on(rate_limits::run(load()?, command))?,
         Command::Deprecations(table) if table.markdown => {
             print_line!("{}", cloakroom::deprecations::reference().trim_end());

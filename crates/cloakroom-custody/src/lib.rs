@@ -28,3 +28,4 @@ pub use self::file::create_file;
 pub use self::pkcs11::create_key as create_pkcs11_key;
 pub use self::root_key::RootKey;
 pub use self::root_keys::RootKeys;
+pub use self::secret_file::read as read_secret_file;

@@ -17,7 +17,7 @@ const OTHERS: u32 = 0o077;
 const ROOT: u32 = 0;
 
 /// Reads a text that only its owner can read. Checks the opened file, which cannot be exchanged afterwards.
-pub(crate) fn read(path: &Path) -> Result<Sensitive<String>, Failure> {
+pub fn read(path: &Path) -> Result<Sensitive<String>, Failure> {
     read_with_modes(path, |mode| match mode & OTHERS {
         0 => Ok(()),
         _ => Err("other users can read it; run `chmod 400` on it"),

@@ -56,6 +56,8 @@ pub fn statements() -> impl Iterator<Item = Statement> {
         tokens::EXPIRED_STATEMENTS,
         tokens::HISTORY_STATEMENTS,
         tokens::RESEAL_STATEMENTS,
+        tokens::IMPORT_STATEMENTS,
+        tokens::EXPORT_STATEMENTS,
         queries::STATEMENTS,
         reports::STATEMENTS,
     ]

@@ -21,6 +21,7 @@ pub mod route_requirements;
 pub mod router;
 pub mod server;
 pub mod sinks;
+pub mod transfer;
 
 pub mod erasures;
 pub mod formulas;
@@ -38,7 +39,7 @@ pub use cloakroom_platform::{api, config, ids, storage, telemetry};
 pub use cloakroom_proxy as proxy;
 /// The 3DS server.
 pub use cloakroom_threeds as threeds;
-pub use cloakroom_tokens::{bins, client_encryption, security_codes, tokens};
+pub use cloakroom_tokens::{bins, client_encryption, security_codes, tokens, types as token_types};
 /// Webhooks and the delivery of events.
 pub use cloakroom_webhooks as webhooks;
 pub use node::Node;
@@ -55,4 +56,5 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         .chain(cloakroom_proxy::statements())
         .chain(cloakroom_webhooks::statements())
         .chain(rotation::STATEMENTS.iter().copied())
+        .chain(transfer::statements())
 }

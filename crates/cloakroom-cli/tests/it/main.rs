@@ -33,3 +33,4 @@ mod shop;
 mod support;
 mod tenants;
 mod threeds_simulator;
+mod transfer;

@@ -48,6 +48,8 @@ entity_kinds! {
     Destination 17 "destination" "Destination" "Destination";
     Document 15 "document" "Document" "Document";
     EncryptionKey 19 "encryption_key" "Encryption Key" "Encryption key";
+    Export 20 "export" "Export" "Export";
+    Import 21 "import" "Import" "Import";
     Invitation 9 "invitation" "Invitation" "Invitation";
     Member 8 "member" "Member" "Member";
     Proxy 12 "proxy" "Proxy" "Proxy";

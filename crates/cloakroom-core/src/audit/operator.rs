@@ -32,6 +32,12 @@ impl Operator {
         is_operator.then(|| Self(text.to_owned()))
     }
 
+    /// The operating-system user, without the host and the name that the operator chose.
+    pub fn user(&self) -> &str {
+        let account = self.0.rsplit(", ").next().unwrap_or_default();
+        account.rsplit_once('@').map_or(account, |(user, _)| user)
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -103,7 +103,7 @@ fn content_key(private: &PrivateKey, public: &[u8]) -> Result<Zeroizing<[u8; 32]
     })
 }
 
-/// The client's side of one message, for tests. The vault itself only decrypts.
+/// The sender's side of one message: an export, and clients in tests.
 pub struct ClientSender {
     ephemeral: ClientKey,
     recipient: [u8; PUBLIC_KEY_BYTES],

@@ -141,6 +141,11 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "key_rotation",
         sql: include_str!("../../../../migrations/0026_key_rotation.sql"),
     },
+    Migration {
+        number: 27,
+        name: "import_and_export",
+        sql: include_str!("../../../../migrations/0027_import_and_export.sql"),
+    },
 ];
 
 /// The table of applied migrations. They are identified by number alone: an applied migration is never edited.

@@ -52,7 +52,8 @@ pub(super) async fn commit(
     }
 }
 
-async fn release_expired(
+/// Deletes an expired token that still holds a claim.
+pub(super) async fn release_expired(
     vault: &TokenVault,
     tenant: TenantId,
     claim: ClaimKey,

@@ -8,8 +8,10 @@ mod create;
 mod delete;
 mod disclosure;
 mod expire;
+mod export;
 mod find;
 mod freshness;
+mod import;
 mod lock;
 mod request;
 mod store;
@@ -30,17 +32,22 @@ pub use self::attributes::TokenAttributes;
 pub use self::create::validate::ValidatedToken;
 pub use self::create::{create, create_all};
 pub use self::delete::{delete, erase, is_erasable, sweep, sweep_reserved_ids};
+pub use self::export::{ExportedToken, Snapshot};
 pub use self::find::{
     Lookup, find, find_all, find_readable, read_data_internally, read_entries, record_reads,
     use_data,
 };
 pub use self::freshness::{Difference, HistoryFinding, HistoryReport, Scope, verify_histories};
+pub use self::import::{
+    BatchRecord, ImportLine, ImportToken, Imported, import, plan_import, reasons,
+};
 pub use self::lock::TokenLocks;
 pub use self::request::{Change, NewToken, TokenPatch};
+pub use self::store::ExportFilter;
 pub(crate) use self::store::{
-    DELETE_STATEMENTS, EXPIRED_STATEMENTS, HISTORY_STATEMENTS, INSERT_STATEMENTS,
-    READER_STATEMENTS, RESEAL_STATEMENTS, STATEMENTS, TokenRow, UPDATE_STATEMENTS, read_columns,
-    read_list, token_columns,
+    DELETE_STATEMENTS, EXPIRED_STATEMENTS, EXPORT_STATEMENTS, HISTORY_STATEMENTS,
+    IMPORT_STATEMENTS, INSERT_STATEMENTS, READER_STATEMENTS, RESEAL_STATEMENTS, STATEMENTS,
+    TokenRow, UPDATE_STATEMENTS, read_columns, read_list, token_columns,
 };
 pub use self::token::Token;
 pub use self::token_vault::TokenVault;

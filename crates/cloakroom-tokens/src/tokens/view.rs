@@ -131,7 +131,12 @@ pub(super) fn remember(vault: &TokenVault, caller: &Caller, token: &Token) {
         .remember(caller.tenant, token.id.key(), written_at);
 }
 
-async fn decrypt(vault: &TokenVault, caller: &Caller, row: TokenRow) -> Result<OpenedToken, Error> {
+/// Decrypts the data of a row, which authenticates the attributes that it is bound to.
+pub(super) async fn decrypt(
+    vault: &TokenVault,
+    caller: &Caller,
+    row: TokenRow,
+) -> Result<OpenedToken, Error> {
     let container = container_of(vault, caller, &row).await?;
     let token = Token {
         id: row.id,

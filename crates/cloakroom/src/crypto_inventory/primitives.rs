@@ -73,7 +73,7 @@ pub const PRIMITIVES: &[Primitive] = &[
         algorithm: "X25519 (ECDH-ES of RFC 7518 and 8037) with the Concat KDF, SHA-256",
         key_bits: Some(256),
         library: AWS_LC,
-        used_for: "client encryption: JWE with `ECDH-ES` and `A256GCM`",
+        used_for: "client encryption and files of imports and exports: JWE with `ECDH-ES` and `A256GCM`",
         quantum: Quantum::HarvestNow,
         symbols: &["X25519"],
         places: &["cloakroom-crypto/src/client_key/mod.rs"],

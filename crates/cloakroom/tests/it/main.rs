@@ -48,5 +48,6 @@ mod support;
 mod tenants;
 mod threeds;
 mod tokens;
+mod transfer;
 mod velocity;
 mod webhooks;

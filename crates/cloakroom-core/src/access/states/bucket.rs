@@ -11,7 +11,7 @@ pub struct Bucket(i16);
 impl Bucket {
     /// The row of the tenant, with its settings and quotas.
     pub const TENANT: Self = Self(0);
-    /// The tenant's deletion, branding and webhooks.
+    /// The tenant's deletion, branding, webhooks and requested exports.
     pub const RESOURCES: Self = Self(1);
     /// The tenant's keys; for tenant number 0, those of the vault.
     pub const KEYS: Self = Self(256);
@@ -119,7 +119,7 @@ macro_rules! proxy_bucket_macs {
     };
 }
 
-/// SQL for an array of the row MACs of a tenant's deletion, branding and webhooks.
+/// SQL for an array of the row MACs of a tenant's deletion, branding, webhooks and requested exports.
 #[macro_export]
 macro_rules! resource_bucket_macs {
     ($tenant:expr) => {
@@ -128,7 +128,9 @@ macro_rules! resource_bucket_macs {
             " || ",
             $crate::row_macs!("branding", $tenant),
             " || ",
-            $crate::row_macs!("webhook", $tenant)
+            $crate::row_macs!("webhook", $tenant),
+            " || ",
+            $crate::row_macs!("export_request", $tenant)
         )
     };
 }

@@ -31,6 +31,10 @@ macro_rules! members {
             from webhook
             where tenant_id = $1
             union all
+            select 1, 'requested export', export_id, row_mac
+            from export_request
+            where tenant_id = $1
+            union all
             select ",
             application_bucket!("application_id"),
             ", 'application', application_id, row_mac

@@ -62,6 +62,8 @@ statements! {
         remove!("webhook_delivery", "event_id, webhook_id");
     BRANDING: "tenants::remove_branding" = remove!("branding", "branding_id");
     CHECKOUT_SESSION: "tenants::remove_checkout_session" = remove!("checkout_session", "session_id");
+    IMPORT_BATCH: "tenants::remove_import_batch" = remove!("import_batch", "import_id, first_line");
+    EXPORT_REQUEST: "tenants::remove_export_request" = remove!("export_request", "export_id");
     TENANT_DELETION: "tenants::remove_tenant_deletion" =
         remove!("tenant_deletion", "requested_by");
 }

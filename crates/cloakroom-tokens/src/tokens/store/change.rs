@@ -122,6 +122,11 @@ impl SealedToken {
             id: *self.id.key(),
         }
     }
+
+    /// The key of its claim, if any.
+    pub(crate) fn claim_key(&self) -> Option<ClaimKey> {
+        self.unique_keys().claim
+    }
 }
 
 /// The unique keys of a write, in the order in which rows are locked.

@@ -111,3 +111,17 @@ pub(super) async fn insert_many(
     }
     Ok(!change.run(&INSERT_MANY, &batch.params()).await?.is_empty())
 }
+
+/// Inserts several tokens of one tenant, ordered by key; false if any of them was rejected.
+pub(crate) async fn insert_all(
+    change: AuditedStatement<'_>,
+    tenant: TenantId,
+    tokens: &[SealedToken],
+    context: WriteContext,
+) -> Result<bool, Error> {
+    let rows = tokens.iter();
+    let rows: Vec<WriteRow<'_>> = rows
+        .map(|token| WriteRow::encode(tenant, token, context))
+        .collect();
+    insert_many(change, &rows).await
+}

@@ -4,7 +4,9 @@ mod change;
 mod columns;
 mod delete;
 mod expired;
+mod export;
 mod history;
+mod import;
 mod insert;
 mod inserter;
 mod reader;
@@ -27,8 +29,13 @@ pub(crate) use self::expired::{
     DeletedToken, STATEMENTS as EXPIRED_STATEMENTS, find_expired_claimant, is_expired,
     key_is_taken, sweep, sweep_one, sweep_reserved_ids,
 };
+pub use self::export::ExportFilter;
+pub(crate) use self::export::{
+    STATEMENTS as EXPORT_STATEMENTS, count as count_exported, stream as stream_exported,
+};
 pub(crate) use self::history::{STATEMENTS as HISTORY_STATEMENTS, TokenHistory, stream_histories};
-pub(crate) use self::insert::STATEMENTS as INSERT_STATEMENTS;
+pub(crate) use self::import::{STATEMENTS as IMPORT_STATEMENTS, find_duplicates, find_taken};
+pub(crate) use self::insert::{STATEMENTS as INSERT_STATEMENTS, insert_all};
 pub(crate) use self::inserter::{PendingInsert, TokenInsertBatchers};
 pub(crate) use self::reader::{STATEMENTS as READER_STATEMENTS, TokenReadBatcher, TokenReader};
 use self::reader::{TokenKey, queue_full};

@@ -8,11 +8,12 @@ mod expected;
 mod observe;
 mod rows;
 mod scene;
+mod transfers;
 
 use std::collections::BTreeSet;
 
 use cloakroom::tokens::{Scope, verify_histories};
-use cloakroom::{access, audit, keys, rotation};
+use cloakroom::{access, audit, keys, rotation, transfer};
 use serde_json::Value;
 
 use self::attack::{Attack, attacks_on};
@@ -224,6 +225,7 @@ async fn verify(scene: &Scene) -> Vec<String> {
     let tokens = verify_histories(vault, Scope::All, |_| {}).await.unwrap();
     let keys = keys::inspect(&vault.db, vault.keys.root(), environment, &rows.tenants).await;
     let proofs = rotation::verify_proofs(vault).await.unwrap();
+    let exports = transfer::export::verify_requests(vault).await.unwrap();
     let log = log.findings.iter().map(ToString::to_string);
     let tokens = tokens.findings.iter().map(ToString::to_string);
     log.chain(rows.altered)
@@ -231,5 +233,6 @@ async fn verify(scene: &Scene) -> Vec<String> {
         .chain(tokens)
         .chain(keys.unwrap().broken)
         .chain(proofs)
+        .chain(exports)
         .collect()
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio_postgres::Client as Database;
 
 use super::rows::{Table, list_tables};
+use super::transfers::Transfers;
 use crate::access::held_by;
 use crate::proxies::destination::TestDestination;
 use crate::support::{
@@ -83,6 +84,7 @@ impl Scene {
         let clients = Clients::create(&vault, &tenant).await;
         let resources = Resources::create(&clients, &destination).await;
         add_members(&vault, &tenant).await;
+        let transfers = Transfers::create(&vault, &tenant).await;
         let mut scene = Self {
             tables: list_tables(&database).await,
             old: Snapshot::new(),
@@ -103,6 +105,7 @@ impl Scene {
 
         scene.vault.vault.audit.checkpoint().await.unwrap();
         scene.old = scene.snapshot().await;
+        transfers.change(&scene.vault, &tenant).await;
         scene.rotate_key().await;
         scene.change_rights().await;
         scene.change_resources().await;

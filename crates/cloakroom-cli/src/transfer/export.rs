@@ -1,0 +1,216 @@
+//! `cloakroom export`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use cloakroom::access::{Container, Tenant};
+use cloakroom::api::format_utc;
+use cloakroom::config::Config;
+use cloakroom::tokens::{ExportFilter, TokenVault};
+use cloakroom::transfer::export::{self, ExportRequest, NewExport};
+use cloakroom::transfer::{PrivateKey, PublicKey};
+use cloakroom::{Vault, token_types::TokenKind};
+use uuid::Uuid;
+
+use super::{parse_public_key, progress_bar};
+use crate::manage::{find_tenant, open};
+use crate::operator::operator;
+
+#[derive(Subcommand)]
+pub(crate) enum ExportCommand {
+    /// Request an export; another person must approve it
+    Request(RequestArguments),
+    /// List the exports that are requested or approved and have not run
+    List {
+        /// Tenant id or name
+        #[arg(long, value_name = "TENANT")]
+        tenant: String,
+    },
+    /// Approve an export that another person requested
+    Approve(Named),
+    /// Cancel an export that has not run
+    Cancel(Named),
+    /// Run an approved export
+    Run {
+        #[command(flatten)]
+        export: Named,
+        /// Folder to create
+        #[arg(long, value_name = "FOLDER")]
+        out: PathBuf,
+    },
+    /// Verify signature, digests and counts of an export; needs no configuration
+    Verify {
+        /// Public key of the audit authority of the exporting vault, from `cloakroom audit public-key`
+        #[arg(long, value_name = "HEX")]
+        public_key: String,
+        /// The receiver's private key; also decrypts and counts the tokens
+        #[arg(long, value_name = "FILE")]
+        decrypt_key: Option<PathBuf>,
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct RequestArguments {
+    /// Tenant id or name
+    #[arg(long, value_name = "TENANT")]
+    tenant: String,
+    /// The receiver's X25519 public key (PEM)
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+    /// Why, for the approver and the manifest
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Only tokens in this container and those below it
+    #[arg(long, value_name = "PATH")]
+    container: Option<String>,
+    /// Only tokens of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Named {
+    /// Tenant id or name
+    #[arg(long, value_name = "TENANT")]
+    tenant: String,
+    /// Id of the export
+    #[arg(value_name = "EXPORT")]
+    id: Uuid,
+}
+
+/// `load` is called only by commands that use the database.
+pub(crate) async fn export(
+    load: impl FnOnce() -> Result<Config, cloakroom::config::Error>,
+    command: ExportCommand,
+) -> anyhow::Result<()> {
+    match command {
+        ExportCommand::Request(arguments) => request(load()?, arguments).await,
+        ExportCommand::List { tenant } => {
+            let (vault, tenant) = open_for(load()?, &tenant).await?;
+            for request in export::list(&vault, &tenant).await? {
+                print_request(&request);
+            }
+            Ok(())
+        }
+        ExportCommand::Approve(named) => {
+            let (vault, tenant) = open_for(load()?, &named.tenant).await?;
+            let approved = export::approve(&vault, &tenant, named.id, &operator()?).await?;
+            vault.audit.close().await;
+            print_request(&approved);
+            let (tenant, id) = (tenant.id.uuid, named.id);
+            print_line!("next: `cloakroom export run --tenant {tenant} --out FOLDER {id}`");
+            Ok(())
+        }
+        ExportCommand::Cancel(named) => {
+            let (vault, tenant) = open_for(load()?, &named.tenant).await?;
+            export::cancel(&vault, &tenant, named.id).await?;
+            vault.audit.close().await;
+            print_line!("canceled export {}", named.id);
+            Ok(())
+        }
+        ExportCommand::Run { export, out } => run(load()?, &export, out).await,
+        ExportCommand::Verify {
+            public_key,
+            decrypt_key,
+            folder,
+        } => {
+            let key = decrypt_key.as_deref().map(PrivateKey::read).transpose();
+            let key = key.context("--decrypt-key cannot be used")?;
+            let authority = [parse_public_key(&public_key)?];
+            let verified = export::verify(&folder, &authority, key.as_ref())?;
+            let (tokens, chunks) = (verified.manifest.tokens, verified.manifest.chunks.len());
+            let how = match verified.is_decrypted {
+                true => "signature, digests, ids and counts",
+                false => "signature and digests",
+            };
+            print_line!("verified {how}: {tokens} tokens in {chunks} chunks");
+            Ok(())
+        }
+    }
+}
+
+async fn open_for(config: Config, tenant: &str) -> anyhow::Result<(Vault, Tenant)> {
+    let vault = open(config).await?;
+    let tenant = find_tenant(&vault, tenant).await?;
+    Ok((vault, tenant))
+}
+
+async fn request(config: Config, arguments: RequestArguments) -> anyhow::Result<()> {
+    let pem = std::fs::read_to_string(&arguments.to);
+    let pem = pem.with_context(|| format!("{} cannot be read", arguments.to.display()))?;
+    let receiver = PublicKey::parse(&pem).context("--to cannot be used")?;
+    let container = arguments.container.as_deref().map(Container::parse);
+    let kind = match arguments.kind.as_deref() {
+        Some(name) => match TokenKind::parse(name) {
+            Some(kind) => Some(kind),
+            None => bail!("--type {name} is not a type of tokens"),
+        },
+        None => None,
+    };
+    let new = NewExport {
+        filter: ExportFilter {
+            container: container.transpose().context("--container")?,
+            kind,
+        },
+        receiver,
+        reason: arguments.reason,
+    };
+    let (vault, tenant) = open_for(config, &arguments.tenant).await?;
+    let requested = export::request(&vault, &tenant, new, &operator()?).await?;
+    vault.audit.close().await;
+    print_request(&requested);
+    let (tenant, id) = (tenant.id.uuid, requested.id);
+    print_line!("compare the fingerprint of the key with the receiver");
+    print_line!("next, by another person: `cloakroom export approve --tenant {tenant} {id}`");
+    Ok(())
+}
+
+async fn run(config: Config, named: &Named, out: PathBuf) -> anyhow::Result<()> {
+    let (vault, tenant) = open_for(config, &named.tenant).await?;
+    let bar = progress_bar();
+    let tokens = TokenVault::new(&vault);
+    let progress = |count| bar.set_position(count);
+    let written = export::run(&tokens, &tenant, named.id, &out, progress).await;
+    bar.finish_and_clear();
+    vault.audit.close().await;
+    let manifest = written?;
+    print_line!(
+        "{} tokens in {} chunks, encrypted to {}",
+        manifest.tokens,
+        manifest.chunks.len(),
+        manifest.receiver
+    );
+    print_line!(
+        "reconciled with the database: {} tokens in the same snapshot",
+        manifest.tokens
+    );
+    print_line!(
+        "send {} and the output of `cloakroom audit public-key`",
+        out.display()
+    );
+    Ok(())
+}
+
+fn print_request(request: &ExportRequest) {
+    let container = request.filter.container.as_ref();
+    print_line!("export {}", request.id);
+    print_line!(
+        "  tokens: {} in {}",
+        request.filter.kind.map_or("all types", TokenKind::name),
+        container.map_or("all containers", Container::as_str)
+    );
+    print_line!(
+        "  encrypted to: {} (SHA-256 of the public key)",
+        request.receiver.fingerprint()
+    );
+    print_line!("  reason: {}", request.reason);
+    let requested_at = format_utc(request.requested_at);
+    print_line!("  requested: {requested_at} by {}", request.requested_by);
+    match (&request.approved_by, request.approved_at) {
+        (Some(by), Some(at)) => print_line!("  approved: {} by {by}", format_utc(at)),
+        _ => print_line!("  approved: no"),
+    }
+}

@@ -1,0 +1,267 @@
+//! `cloakroom import` and `cloakroom export`: processes that are killed, two persons, and two vaults.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use memchr::memmem;
+
+use crate::support::{Deployment, each_file, outcome, query, word_after};
+
+/// Lines of the input: several batches.
+const LINES: u64 = 6_000;
+
+/// A deployment with a tenant and an application.
+struct Vault {
+    deployment: Deployment,
+    tenant: String,
+    app: String,
+}
+
+impl Vault {
+    fn start() -> Self {
+        let deployment = Deployment::start();
+        deployment.run_ok(&["migrate"]);
+        let tenant = deployment.run_ok(&["tenant", "create", "--name", "T", "--type", "test"]);
+        let tenant = word_after(&tenant, "tenant ");
+        let app = deployment.run_ok(&[
+            "app", "create", "--tenant", &tenant, "--name", "A", "--type", "private",
+        ]);
+        let app = word_after(&app, "application ");
+        Self {
+            deployment,
+            tenant,
+            app,
+        }
+    }
+
+    fn import(&self, more: &[&str]) -> Command {
+        let arguments = ["import", "--tenant", &self.tenant, "--app", &self.app];
+        self.deployment.command(&[&arguments[..], more].concat())
+    }
+
+    fn count(&self, what: &str) -> u64 {
+        let sql = format!("select count({what}) from token");
+        query(&self.deployment.postgres, &sql)[0].parse().unwrap()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.deployment.path(name).display().to_string()
+    }
+}
+
+/// A valid card number.
+fn card_number(index: u64) -> String {
+    let body = format!("411111{index:09}");
+    let digits = body.bytes().rev().enumerate().map(|(at, byte)| {
+        let digit = u32::from(byte - b'0') * if at % 2 == 0 { 2 } else { 1 };
+        digit / 10 + digit % 10
+    });
+    format!("{body}{}", (10 - digits.sum::<u32>() % 10) % 10)
+}
+
+/// Cards as CSV; every thousandth is invalid.
+fn card_file() -> String {
+    let mut text = "customer,number,expiration\n".to_owned();
+    for index in 0..LINES {
+        let number = card_number(index);
+        let expiration = if index % 1_000 == 999 {
+            "13/40"
+        } else {
+            "12/40"
+        };
+        text.push_str(&format!("c-{index},{number},{expiration}\n"));
+    }
+    text
+}
+
+/// Searches all files of a folder for card numbers of the input.
+fn find_card_numbers(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    each_file(folder, &mut |path, bytes| {
+        for index in [0, 1, 999, LINES - 1] {
+            if memmem::find(bytes, card_number(index).as_bytes()).is_some() {
+                found.push(path.display().to_string());
+            }
+        }
+    });
+    found
+}
+
+/// Runs an import whose input comes from a pipe, as from `gpg --decrypt`.
+struct PipedImport {
+    child: Child,
+    writer: JoinHandle<()>,
+}
+
+impl PipedImport {
+    fn start(mut command: Command, text: &str) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let text = text.to_owned();
+        let writer = std::thread::spawn(move || {
+            // A killed process closes the pipe.
+            let _ = std::io::Write::write_all(&mut input, text.as_bytes());
+        });
+        Self { child, writer }
+    }
+
+    /// Waits for the end; returns the exit code and the standard output.
+    fn finish(self) -> (Option<i32>, String) {
+        let output = self.child.wait_with_output().unwrap();
+        self.writer.join().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    }
+
+    fn kill_after(mut self, milliseconds: u64) {
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        self.child.kill().unwrap();
+        self.finish();
+    }
+}
+
+#[test]
+fn an_import_that_is_killed_again_and_again_loses_and_doubles_nothing() {
+    let vault = Vault::start();
+    let file = card_file();
+    let (rejects, ids) = (vault.path("rejects.jsonl"), vault.path("ids.csv"));
+    let words = "--name cards --format csv --map customer=metadata.customer --new-ids";
+    let words = format!("{words} --id-map {ids} --rejects {rejects} -");
+    let words: Vec<&str> = words.split(' ').collect();
+    for failpoint in [
+        "import.planned=1",
+        "import.inserted=2",
+        "import.committed=2",
+        "import.inserted=1",
+    ] {
+        let mut command = vault.import(&words);
+        command.env("CLOAKROOM_FAILPOINT", failpoint);
+        let (code, text) = PipedImport::start(command, &file).finish();
+        assert_eq!(code, None, "{failpoint}: {text}");
+    }
+    for milliseconds in [200, 350, 500, 800] {
+        PipedImport::start(vault.import(&words), &file).kill_after(milliseconds);
+    }
+
+    let (code, text) = PipedImport::start(vault.import(&words), &file).finish();
+
+    assert_eq!(code, Some(2), "lines were rejected: {text}");
+    assert!(
+        text.contains("5994 created, 0 duplicates, 6 rejected"),
+        "{text}"
+    );
+    assert!(text.contains("earlier run"), "{text}");
+    assert_eq!(vault.count("*"), 5_994);
+    assert_eq!(vault.count("distinct metadata"), 5_994);
+    let rejects = std::fs::read_to_string(&rejects).unwrap();
+    assert_eq!(rejects.lines().count(), 6, "{rejects}");
+    let first = r#"{"line":1001,"id":null,"reason":"data.expiration_month: "#;
+    assert!(rejects.starts_with(first), "{rejects}");
+    let ids = std::fs::read_to_string(&ids).unwrap();
+    assert_eq!(ids.lines().count(), 5_995);
+    let found = find_card_numbers(vault.deployment.folder.path());
+    assert_eq!(found, Vec::<String>::new());
+    let (_, text) = PipedImport::start(vault.import(&words), &file).finish();
+    assert!(text.contains("nothing to do"), "{text}");
+    assert_eq!(vault.count("*"), 5_994);
+}
+
+/// Runs as root with the variable of `sudo`, as two persons with their own accounts do.
+#[test]
+fn two_persons_move_a_tenant_to_another_vault() {
+    if !is_root() {
+        // Only root can act for two users; the pipeline runs as root.
+        return;
+    }
+    let (source, destination) = (Vault::start(), Vault::start());
+    let cards = source.path("cards.csv");
+    std::fs::write(&cards, card_file()).unwrap();
+    let words = format!("--name cards --format csv --map customer=id {cards}");
+    let words: Vec<&str> = words.split(' ').collect();
+    let imported = outcome(source.import(&words));
+    assert!(
+        imported.stdout.contains("5994 created"),
+        "{}",
+        imported.stderr
+    );
+    std::fs::remove_file(&cards).unwrap();
+    let (private, public) = key_pair(&destination);
+
+    let out = export(&source, &public);
+
+    let found = find_card_numbers(source.deployment.folder.path());
+    assert_eq!(found, Vec::<String>::new());
+    let key = source.deployment.run_ok(&["audit", "public-key"]);
+    let words = format!("--public-key {} --decrypt-key {private}", key.trim());
+    let words: Vec<&str> = words.split(' ').collect();
+    let verify = [&["export", "verify"][..], &words, &[&out]].concat();
+    let verified = destination.deployment.run_ok(&verify);
+    let how = "verified signature, digests, ids and counts: 5994 tokens";
+    assert!(verified.contains(how), "{verified}");
+    let moved = outcome(destination.import(&[&["--export", &out][..], &words].concat()));
+    let reconciled = "reconciled with the manifest: 5994 tokens";
+    assert!(
+        moved.stdout.contains(reconciled),
+        "{}{}",
+        moved.stdout,
+        moved.stderr
+    );
+    assert_eq!(destination.count("*"), 5_994);
+    let found = find_card_numbers(destination.deployment.folder.path());
+    assert_eq!(found, Vec::<String>::new());
+    source.deployment.run_ok(&["audit", "verify"]);
+    destination.deployment.run_ok(&["audit", "verify"]);
+}
+
+/// Exports all tokens, by two persons; returns the folder.
+fn export(source: &Vault, public: &str) -> String {
+    let (ada, grace) = ("1", "2");
+    let as_user = |uid: &str, words: &str| {
+        let (verb, rest) = words.split_once(' ').unwrap_or((words, ""));
+        let mut arguments = vec!["export", verb, "--tenant", &source.tenant];
+        arguments.extend(rest.split_whitespace());
+        let mut command = source.deployment.command(&arguments);
+        command.env("SUDO_UID", uid);
+        outcome(command)
+    };
+    let requested = as_user(ada, &format!("request --to {public} --reason Move"));
+    assert!(requested.success, "{}", requested.stderr);
+    let id = word_after(&requested.stdout, "export ");
+    let alone = as_user(ada, &format!("approve {id} --as Grace"));
+    let denied = "must be approved by another person";
+    assert!(alone.stderr.contains(denied), "{}", alone.stderr);
+    let approved = as_user(grace, &format!("approve {id}"));
+    assert!(approved.success, "{}", approved.stderr);
+    let out = source.path("out");
+    let run = as_user(ada, &format!("run {id} --out {out}"));
+    let counts = "5994 tokens in 6 chunks";
+    assert!(run.stdout.contains(counts), "{}{}", run.stdout, run.stderr);
+    out
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0)
+}
+
+/// The files of a key pair that `openssl` creates, as the guide has it.
+fn key_pair(vault: &Vault) -> (String, String) {
+    let (private, public) = (vault.path("private.pem"), vault.path("public.pem"));
+    let openssl = |arguments: &[&str]| {
+        let run = Command::new("openssl").args(arguments).output().unwrap();
+        assert!(run.status.success(), "{run:?}");
+    };
+    openssl(&["genpkey", "-algorithm", "X25519", "-out", &private]);
+    openssl(&["pkey", "-in", &private, "-pubout", "-out", &public]);
+    std::fs::set_permissions(&private, std::fs::Permissions::from_mode(0o600)).unwrap();
+    (private, public)
+}

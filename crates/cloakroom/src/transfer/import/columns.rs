@@ -1,0 +1,231 @@
+//! Turns records of a CSV file into requests that create tokens.
+
+use serde_json::{Map, Value};
+
+/// Attributes that a column can be mapped to, besides members of `data` and `metadata`.
+const ATTRIBUTES: [&str; 6] = [
+    "id",
+    "type",
+    "data",
+    "containers",
+    "expires_at",
+    "fingerprint_expression",
+];
+/// Column names that need no mapping.
+const KNOWN: [(&str, &str); 6] = [
+    ("number", "data.number"),
+    ("expiration", EXPIRATION),
+    ("expiration_month", "data.expiration_month"),
+    ("expiration_year", "data.expiration_year"),
+    ("cvc", "data.cvc"),
+    ("container", "containers"),
+];
+/// Month and year in one column.
+const EXPIRATION: &str = "data.expiration";
+/// A column that is not imported.
+const IGNORED: &str = "-";
+
+/// What the operator says about the columns.
+#[derive(Clone, Debug, Default)]
+pub struct ColumnMap {
+    /// Column names and the attributes that they are mapped to.
+    pub columns: Vec<(String, String)>,
+    /// The type of records without a column for it.
+    pub kind: String,
+}
+
+/// The attribute of each column; `None` if it is not imported.
+pub struct Columns {
+    paths: Vec<Option<String>>,
+    kind: String,
+}
+
+impl Columns {
+    /// Finds the attribute of each column. Every column must have one, so that nothing is lost unnoticed.
+    pub fn new<'a>(map: &ColumnMap, header: impl Iterator<Item = &'a str>) -> Result<Self, String> {
+        let header: Vec<&str> = header.collect();
+        if let Some((name, _)) = map
+            .columns
+            .iter()
+            .find(|(name, _)| !header.contains(&name.as_str()))
+        {
+            return Err(format!("it has no column `{name}`"));
+        }
+        let (mut paths, mut unknown) = (Vec::with_capacity(header.len()), Vec::new());
+        for name in &header {
+            let mapped = map.columns.iter().find(|(column, _)| column == name);
+            let known = KNOWN.iter().find(|(column, _)| column == name);
+            let path = match (mapped, known) {
+                (Some((_, path)), _) => path.as_str(),
+                (None, Some((_, path))) => path,
+                (None, None) => name,
+            };
+            match path == IGNORED || is_attribute(path) {
+                true => paths.push((path != IGNORED).then(|| path.to_owned())),
+                false if mapped.is_some() => {
+                    return Err(format!("`{path}` is not an attribute of a token"));
+                }
+                false => unknown.push(*name),
+            }
+        }
+        if !unknown.is_empty() {
+            return Err(format!(
+                "map the columns {} with --map COLUMN=ATTRIBUTE, such as --map pan=data.number, or ignore them with \
+                 --map COLUMN=-",
+                unknown.join(", ")
+            ));
+        }
+        Ok(Self {
+            paths,
+            kind: map.kind.clone(),
+        })
+    }
+
+    /// Number of columns.
+    pub fn count(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// A record as JSON. Empty cells are absent.
+    pub fn to_json<'a>(&self, record: impl Iterator<Item = &'a str>) -> String {
+        let mut token = Map::new();
+        for (path, cell) in self.paths.iter().zip(record) {
+            if let Some(path) = path.as_ref().filter(|_| !cell.is_empty()) {
+                set(&mut token, path, cell);
+            }
+        }
+        token
+            .entry("type")
+            .or_insert_with(|| self.kind.clone().into());
+        Value::Object(token).to_string()
+    }
+}
+
+fn is_attribute(path: &str) -> bool {
+    let is_member = |name: &str| !name.is_empty() && !name.split('.').any(str::is_empty);
+    let member = path
+        .strip_prefix("data.")
+        .or(path.strip_prefix("metadata."));
+    ATTRIBUTES.contains(&path) || member.is_some_and(is_member)
+}
+
+fn set(token: &mut Map<String, Value>, path: &str, cell: &str) {
+    match path {
+        "containers" => set_member(token, path, Value::from(vec![cell])),
+        "data.expiration_month" => set_member(token, path, number(cell)),
+        "data.expiration_year" => set_member(token, path, year(cell)),
+        EXPIRATION => {
+            let (month, year_text) = split_expiration(cell);
+            set_member(token, "data.expiration_month", number(month));
+            set_member(token, "data.expiration_year", year(year_text));
+        }
+        _ => set_member(token, path, cell.into()),
+    }
+}
+
+/// Sets a member of an object, and creates the objects around it. Metadata is not nested: its keys may contain dots.
+fn set_member(object: &mut Map<String, Value>, path: &str, value: Value) {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    if rest.is_empty() {
+        object.insert(first.to_owned(), value);
+        return;
+    }
+    let inner = object.entry(first).or_insert_with(|| Map::new().into());
+    if !inner.is_object() {
+        *inner = Map::new().into();
+    }
+    if let Value::Object(inner) = inner {
+        match first {
+            "metadata" => drop(inner.insert(rest.to_owned(), value)),
+            _ => set_member(inner, rest, value),
+        }
+    }
+}
+
+/// A number if it is one; otherwise the text, which validation rejects.
+fn number(cell: &str) -> Value {
+    cell.parse::<u64>().map_or_else(|_| cell.into(), Into::into)
+}
+
+/// A year, also of two digits.
+fn year(cell: &str) -> Value {
+    match (cell.len(), cell.parse::<u64>()) {
+        (2, Ok(year)) => (2_000 + year).into(),
+        _ => number(cell),
+    }
+}
+
+/// Splits `MM/YY`, `MM/YYYY`, `MM-YY`, `MMYY`, `MMYYYY` and `YYYY-MM` into month and year.
+fn split_expiration(cell: &str) -> (&str, &str) {
+    match cell.split_once(['/', '-']) {
+        Some((year, month)) if year.len() == 4 => (month, year),
+        Some((month, year)) => (month, year),
+        None => cell.split_at_checked(2).unwrap_or((cell, "")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(columns: &[(&str, &str)]) -> ColumnMap {
+        let columns = columns.iter();
+        ColumnMap {
+            columns: columns
+                .map(|(name, path)| ((*name).to_owned(), (*path).to_owned()))
+                .collect(),
+            kind: "card".to_owned(),
+        }
+    }
+
+    #[test]
+    fn records_become_requests() {
+        let map = map(&[
+            ("pan", "data.number"),
+            ("exp", "data.expiration"),
+            ("order", "metadata.order.id"),
+            ("internal", "-"),
+        ]);
+        let columns = Columns::new(&map, ["id", "pan", "exp", "order", "internal"].into_iter());
+
+        let json = columns
+            .unwrap()
+            .to_json(["a-1", "4242424242424242", "12/31", "", "x"].into_iter());
+
+        let expected = serde_json::json!({"id": "a-1", "type": "card",
+            "data": {"number": "4242424242424242", "expiration_month": 12, "expiration_year": 2031}});
+        assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), expected);
+    }
+
+    #[test]
+    fn expirations_are_split() {
+        for cell in ["12/31", "12/2031", "12-31", "1231", "122031", "2031-12"] {
+            let (month, text) = split_expiration(cell);
+            assert_eq!(
+                (number(month), year(text)),
+                (12.into(), 2031.into()),
+                "{cell}"
+            );
+        }
+        assert_eq!(split_expiration("soon"), ("so", "on"));
+        assert_eq!(split_expiration("1"), ("1", ""));
+    }
+
+    #[test]
+    fn every_column_needs_an_attribute() {
+        let cases = [
+            (&[][..], &["pan"][..], "map the columns pan"),
+            (&[("pan", "data.number")], &["number"], "no column `pan`"),
+            (
+                &[("pan", "number")],
+                &["pan"],
+                "`number` is not an attribute",
+            ),
+            (&[("pan", "data.")], &["pan"], "`data.` is not an attribute"),
+        ];
+        for (columns, header, expected) in cases {
+            let error = Columns::new(&map(columns), header.iter().copied()).err();
+            assert!(error.unwrap().contains(expected), "{expected}");
+        }
+    }
+}

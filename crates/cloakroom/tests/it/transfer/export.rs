@@ -1,0 +1,243 @@
+//! Exports: two persons, the receiver's key, and a manifest that matches.
+
+use std::path::{Path, PathBuf};
+
+use cloakroom::access::{Container, Tenant, Transform};
+use cloakroom::tokens::{ExportFilter, TokenVault};
+use cloakroom::transfer::PublicKey;
+use cloakroom::transfer::export::{self, Error, Manifest, NewExport};
+use serde_json::json;
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use super::{card_number, cards, count, import_lines, key_pair, operator, read_key};
+use crate::support::{TestVault, everything};
+
+/// A vault with tokens, and a receiver.
+pub(super) struct Source {
+    pub(super) vault: TestVault,
+    pub(super) tenant: Tenant,
+    pub(super) folder: TempDir,
+    pub(super) private: PathBuf,
+    receiver: PublicKey,
+}
+
+impl Source {
+    pub(super) async fn start() -> Self {
+        let vault = TestVault::start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let (private, receiver) = key_pair(folder.path());
+        Self {
+            tenant: vault.tenant().await,
+            vault,
+            folder,
+            private,
+            receiver,
+        }
+    }
+
+    pub(super) async fn request(&self, filter: ExportFilter) -> Uuid {
+        let new = NewExport {
+            filter,
+            receiver: self.receiver,
+            reason: "Move to another vault".to_owned(),
+        };
+        let ada = operator("ada");
+        let requested = export::request(&self.vault.vault, &self.tenant, new, &ada).await;
+        requested.unwrap().id
+    }
+
+    async fn approve(&self, id: Uuid, user: &str) -> Result<(), Error> {
+        let by = operator(user);
+        let approved = export::approve(&self.vault.vault, &self.tenant, id, &by).await;
+        approved.map(drop)
+    }
+
+    async fn run(&self, id: Uuid) -> Result<Manifest, Error> {
+        let tokens = TokenVault::clone(&self.vault.vault);
+        export::run(&tokens, &self.tenant, id, &self.out(), |_| {}).await
+    }
+
+    pub(super) fn out(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
+    /// Exports all tokens.
+    pub(super) async fn export(&self) -> Manifest {
+        let id = self.request(ExportFilter::default()).await;
+        self.approve(id, "grace").await.unwrap();
+        self.run(id).await.unwrap()
+    }
+
+    fn verify(&self, folder: &Path) -> Result<export::Verified, Error> {
+        let authority = self.vault.vault.keys.audit_authority().public_keys();
+        export::verify(folder, authority, Some(&read_key(&self.private)))
+    }
+}
+
+#[tokio::test]
+async fn an_export_needs_the_approval_of_another_person_and_runs_once() {
+    let source = Source::start().await;
+    import_lines(&source.vault, &source.tenant, "cards", cards(3))
+        .await
+        .unwrap();
+    let id = source.request(ExportFilter::default()).await;
+
+    assert!(matches!(source.run(id).await, Err(Error::NotApproved(_))));
+    let alone = source.approve(id, "ada").await;
+    assert!(matches!(alone, Err(Error::SamePerson { .. })), "{alone:?}");
+    source.approve(id, "grace").await.unwrap();
+    let manifest = source.run(id).await.unwrap();
+
+    assert_eq!((manifest.tokens, manifest.chunks.len()), (3, 1));
+    assert_eq!(manifest.requested_by, "ada@vault1");
+    assert_eq!(manifest.approved_by, "grace@vault1");
+    std::fs::remove_dir_all(source.out()).unwrap();
+    assert!(matches!(source.run(id).await, Err(Error::NotFound(_))));
+    let requests = export::list(&source.vault.vault, &source.tenant)
+        .await
+        .unwrap();
+    assert_eq!(requests, []);
+}
+
+#[tokio::test]
+async fn requests_and_approvals_by_sql_are_not_executed() {
+    let source = Source::start().await;
+    let database = source.vault.database.connect().await;
+    let run = async |sql: &str| database.execute(sql, &[]).await.unwrap();
+    let id = source.request(ExportFilter::default()).await;
+
+    run("update export_request set approved_by = 'grace@vault1', approved_at = now()").await;
+    assert!(matches!(source.run(id).await, Err(Error::Altered(_))));
+    let findings = export::verify_requests(&source.vault.vault).await.unwrap();
+    assert!(findings[0].contains(&id.to_string()), "{findings:?}");
+    run("update export_request set approved_by = null, approved_at = null").await;
+    source.approve(id, "grace").await.unwrap();
+    run("create table saved as table export_request").await;
+    run("update export_request set receiver = decode(repeat('09', 32), 'hex')").await;
+    assert!(matches!(source.run(id).await, Err(Error::Altered(_))));
+    run("update export_request set receiver = saved.receiver from saved").await;
+    source.run(id).await.unwrap();
+
+    // The approval of an export that has run is restored.
+    run("insert into export_request select * from saved").await;
+    std::fs::remove_dir_all(source.out()).unwrap();
+    assert!(matches!(source.run(id).await, Err(Error::Lock(_))));
+    assert!(!source.out().exists());
+}
+
+#[tokio::test]
+async fn an_export_contains_the_tokens_of_its_filter_and_is_recorded() {
+    let source = Source::start().await;
+    let lines = [
+        json!({"id": "in", "type": "token", "data": "a", "containers": ["/a/b/"]}),
+        json!({"id": "other type", "type": "card", "containers": ["/a/b/"],
+            "data": {"number": card_number(1), "expiration_month": 12, "expiration_year": 2040}}),
+        json!({"id": "other container", "type": "token", "data": "b", "containers": ["/ab/"]}),
+    ];
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    import_lines(&source.vault, &source.tenant, "tokens", lines.join("\n"))
+        .await
+        .unwrap();
+    let filter = ExportFilter {
+        container: Some(Container::parse("/a/").unwrap()),
+        kind: cloakroom::token_types::TokenKind::parse("token"),
+    };
+    let id = source.request(filter).await;
+    source.approve(id, "grace").await.unwrap();
+
+    let manifest = source.run(id).await.unwrap();
+
+    assert_eq!(manifest.tokens, 1);
+    let database = source.vault.database.connect().await;
+    let sql = "select operation, outcome, entity_id from log where entity_kind in (1, 20)
+        and operation <> 1 order by created_at, seq";
+    let rows = database.query(sql, &[]).await.unwrap();
+    let rows: Vec<(i16, i16, String)> = rows
+        .iter()
+        .map(|row| (row.get(0), row.get(1), row.get(2)))
+        .collect();
+    let id = id.to_string();
+    let (authorize, used, read, revealed) = (8, 5, 2, 4);
+    assert_eq!(rows[0], (authorize, 1, id.clone()));
+    assert_eq!(rows[1], (used, 1, id.clone()));
+    assert_eq!(rows[2], (read, revealed, "in".to_owned()));
+    assert!(
+        rows[3].2.starts_with(&format!("{id}: 1 tokens, manifest ")),
+        "{rows:?}"
+    );
+    assert_eq!(rows.len(), 4);
+}
+
+#[tokio::test]
+async fn a_changed_export_does_not_verify_and_contains_no_data_in_clear() {
+    let source = Source::start().await;
+    import_lines(&source.vault, &source.tenant, "cards", cards(2_100))
+        .await
+        .unwrap();
+    let manifest = source.export().await;
+    let out = source.out();
+
+    assert_eq!(manifest.chunks.len(), 3);
+    assert_eq!(source.verify(&out).ok().unwrap().manifest, manifest);
+    for file in ["tokens.jwe", "manifest.json", "manifest.sig"] {
+        let before = std::fs::read_to_string(out.join(file)).unwrap();
+        assert!(!before.contains("424242"), "{file}");
+        let last = before.rfind(|c: char| c.is_ascii_digit()).unwrap();
+        let digit = if before.as_bytes()[last] == b'0' {
+            "1"
+        } else {
+            "0"
+        };
+        let mut changed = before.clone();
+        changed.replace_range(last..=last, digit);
+        let lines: Vec<&str> = before.lines().collect();
+        let shorter = lines[..lines.len() - 1].join("\n");
+        for altered in [changed, shorter, before.clone() + &before] {
+            std::fs::write(out.join(file), altered).unwrap();
+            assert!(source.verify(&out).is_err(), "{file}");
+        }
+        std::fs::write(out.join(file), before).unwrap();
+    }
+    assert!(source.verify(&out).is_ok());
+    let other = Source::start().await;
+    let authority = other.vault.vault.keys.audit_authority().public_keys();
+    assert!(
+        export::verify(&out, authority, None).is_err(),
+        "another vault"
+    );
+}
+
+#[tokio::test]
+async fn an_interrupted_export_publishes_nothing_and_can_run_again() {
+    let source = Source::start().await;
+    import_lines(&source.vault, &source.tenant, "cards", cards(10))
+        .await
+        .unwrap();
+    let id = source.request(ExportFilter::default()).await;
+    source.approve(id, "grace").await.unwrap();
+
+    cloakroom_platform::failpoints::arm("export.written", 1);
+    assert!(source.run(id).await.is_err());
+    assert!(!source.out().exists());
+    let manifest = source.run(id).await.unwrap();
+
+    assert_eq!(manifest.tokens, 10);
+    assert!(source.verify(&source.out()).is_ok());
+    assert_eq!(count(&source.vault, "export_request").await, 0);
+}
+
+/// Rows of another tenant are never part of an export.
+#[tokio::test]
+async fn an_export_has_tokens_of_its_tenant_only() {
+    let source = Source::start().await;
+    let other = source.vault.tenant().await;
+    let client = source
+        .vault
+        .client(&other, everything(Transform::Reveal))
+        .await;
+    let new = json!({"type": "token", "data": "of another tenant"});
+    assert_eq!(client.post("/tokens", new).await.status, 201);
+
+    assert_eq!(source.export().await.tokens, 0);
+}

@@ -1,0 +1,118 @@
+//! Formats of imports: CSV, and encrypted input.
+
+use cloakroom::access::Transform;
+use cloakroom::transfer::import::{ColumnMap, Format};
+use serde_json::json;
+
+use super::{card_number, import_with, key_pair, options, read_key, rejected};
+use crate::support::{TestVault, encrypt, everything};
+
+fn csv(columns: &[(&str, &str)]) -> Format {
+    let columns = columns.iter();
+    Format::Csv(ColumnMap {
+        columns: columns
+            .map(|(name, path)| ((*name).to_owned(), (*path).to_owned()))
+            .collect(),
+        kind: "card".to_owned(),
+    })
+}
+
+#[tokio::test]
+async fn a_processors_card_file_is_imported() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let client = vault.client(&tenant, everything(Transform::Reveal)).await;
+    let file = format!(
+        "customer,pan,exp,name,internal\n\
+         c-1,{},12/40,\"Lovelace, Ada\",x\n\
+         c-2,4242424242424241,12/40,Grace,x\n\
+         c-3,{},0139,\"multi\nline\",\n",
+        card_number(1),
+        card_number(2)
+    );
+    let mut processor = options("processor");
+    processor.format = csv(&[
+        ("customer", "id"),
+        ("pan", "data.number"),
+        ("exp", "data.expiration"),
+        ("name", "metadata.holder"),
+        ("internal", "-"),
+    ]);
+
+    let (counts, report) = import_with(&vault, &tenant, processor, file).await.unwrap();
+
+    assert_eq!((counts.created, counts.rejected), (2, 1), "{report:?}");
+    let rejected = &report.rejected[0];
+    assert_eq!((rejected.line, rejected.id.as_deref()), (3, Some("c-2")));
+    let card = client.get("/tokens/c-1").await.body;
+    let data = json!({"number": card_number(1), "expiration_month": 12, "expiration_year": 2040});
+    assert_eq!(card["data"], data);
+    assert_eq!(card["metadata"], json!({"holder": "Lovelace, Ada"}));
+    let card = client.get("/tokens/c-3").await.body;
+    assert_eq!(card["data"]["expiration_year"], 2039);
+}
+
+#[tokio::test]
+async fn malformed_lines_are_rejected_without_quoting_them() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let number = card_number(1);
+    let mut unmapped = options("file");
+    unmapped.format = csv(&[]);
+    let error = import_with(&vault, &tenant, unmapped, "number,pan\n1,2\n").await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("map the columns pan"), "{error}");
+    let mut uneven = options("uneven");
+    uneven.format = csv(&[]);
+    let file = format!("number,cvc\n{number}\n{number},123,{number}\n");
+    let (counts, report) = import_with(&vault, &tenant, uneven, file).await.unwrap();
+    assert_eq!(counts.rejected, 2);
+    let columns = "the line has another number of columns than the header";
+    assert_eq!(report.rejected[0], rejected(2, None, columns));
+    let mut not_text = number.clone().into_bytes();
+    not_text.push(0xff);
+    let (_, report) = import_with(&vault, &tenant, options("file"), not_text)
+        .await
+        .unwrap();
+    assert_eq!(
+        report.rejected,
+        [rejected(1, None, "the line is not UTF-8")]
+    );
+    assert!(!format!("{report:?}").contains(&number));
+}
+
+#[tokio::test]
+async fn encrypted_input_is_decrypted_with_the_private_key() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let client = vault.client(&tenant, everything(Transform::Reveal)).await;
+    let folder = tempfile::tempdir().unwrap();
+    let (private, public) = key_pair(folder.path());
+    let line = |id: &str| json!({"id": id, "type": "token", "data": "secret"}).to_string();
+    // As any sender with a JWE library encrypts it.
+    let pem = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, public.0);
+    let key = json!({"key_id": "receiver", "public_key_pem": format!("-\n{pem}\n-")});
+    let whole_lines = encrypt(&key, &format!("{}\n{}\n", line("a-1"), line("a-2")));
+    let input = format!("{whole_lines}\n\n{}", encrypt(&key, &line("a-3")));
+    let encrypted = || {
+        let mut encrypted = options("encrypted");
+        encrypted.key = Some(read_key(&private));
+        encrypted
+    };
+
+    let (counts, report) = import_with(&vault, &tenant, encrypted(), input.clone())
+        .await
+        .unwrap();
+
+    assert_eq!(counts.created, 3, "{report:?}");
+    for id in ["a-1", "a-2", "a-3"] {
+        let token = client.get(&format!("/tokens/{id}")).await.body;
+        assert_eq!(token["data"], "secret");
+    }
+    let altered = input.replacen("..", "..A", 1);
+    let mut other = encrypted();
+    other.name = "altered".to_owned();
+    let error = import_with(&vault, &tenant, other, altered).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("JWE 1 cannot be decrypted"), "{error}");
+}

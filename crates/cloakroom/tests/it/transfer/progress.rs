@@ -1,0 +1,169 @@
+//! Progress of imports: continued, repeated, and altered by SQL.
+
+use cloakroom::transfer::import::Error;
+use cloakroom_platform::failpoints::arm;
+
+use super::{cards, count, import_lines, import_with, options};
+use crate::support::TestVault;
+
+#[tokio::test]
+async fn the_second_run_of_a_finished_import_changes_nothing() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let lines = cards(1_200) + "{}";
+
+    let (first, first_report) = import_lines(&vault, &tenant, "cards", lines.clone())
+        .await
+        .unwrap();
+    let log = count(&vault, "log").await;
+    let (second, second_report) = import_lines(&vault, &tenant, "cards", lines).await.unwrap();
+
+    assert_eq!(
+        (first.created, first.rejected, first.earlier),
+        (1_200, 1, 0)
+    );
+    assert_eq!((second.created, second.rejected), (1_200, 1));
+    assert_eq!(second.earlier, 1_201);
+    assert_eq!(second_report.rejected, first_report.rejected);
+    assert_eq!(count(&vault, "token").await, 1_200);
+    assert_eq!(count(&vault, "import_batch").await, 3);
+    assert_eq!(count(&vault, "log").await, log);
+}
+
+#[tokio::test]
+async fn an_interrupted_import_is_continued() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let lines = cards(2_600);
+    for failpoint in ["import.planned", "import.inserted", "import.committed"] {
+        arm(failpoint, 2);
+        let failed = import_lines(&vault, &tenant, "cards", lines.clone()).await;
+        assert!(failed.is_err(), "{failpoint}");
+    }
+
+    let (counts, _) = import_lines(&vault, &tenant, "cards", lines).await.unwrap();
+
+    assert_eq!(counts.created, 2_600);
+    assert!(counts.earlier >= 500, "{counts:?}");
+    assert_eq!(count(&vault, "token").await, 2_600);
+    let distinct = "(select distinct fingerprint from token) as it";
+    assert_eq!(
+        count(&vault, distinct).await,
+        1,
+        "no fingerprints were requested"
+    );
+}
+
+#[tokio::test]
+async fn another_input_or_another_option_under_the_same_name_is_rejected() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let lines = cards(600);
+    import_lines(&vault, &tenant, "cards", lines.clone())
+        .await
+        .unwrap();
+
+    let changed = lines.replacen("2040", "2041", 1);
+    let changed = import_lines(&vault, &tenant, "cards", changed).await;
+    assert!(
+        matches!(changed, Err(Error::Differs { line: 1 })),
+        "{changed:?}"
+    );
+    let shorter = import_lines(&vault, &tenant, "cards", cards(500)).await;
+    assert!(
+        matches!(shorter, Err(Error::Shorter { line: 501 })),
+        "{shorter:?}"
+    );
+    let mut deduplicating = options("cards");
+    deduplicating.deduplicates = true;
+    let other = import_with(&vault, &tenant, deduplicating, lines.clone()).await;
+    assert!(matches!(other, Err(Error::Differs { .. })), "{other:?}");
+
+    let longer = import_lines(
+        &vault,
+        &tenant,
+        "cards",
+        lines + "{\"type\": \"token\", \"data\": 1}",
+    );
+    let (counts, _) = longer.await.unwrap();
+    assert_eq!((counts.created, counts.earlier), (601, 600));
+}
+
+#[tokio::test]
+async fn progress_that_sql_changes_or_deletes_stops_the_import() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let lines = cards(600);
+    import_lines(&vault, &tenant, "cards", lines.clone())
+        .await
+        .unwrap();
+    let database = vault.database.connect().await;
+
+    let changes = [
+        "update import_batch set created = created + 1 where first_line = 1",
+        "update import_batch set outcomes = '{\"rejected\":[],\"duplicates\":[]} ' where first_line = 1",
+        "update import_batch set row_mac = content_mac where first_line = 1",
+    ];
+    database
+        .execute("create table saved as table import_batch", &[])
+        .await
+        .unwrap();
+    for change in changes {
+        database.execute(change, &[]).await.unwrap();
+        let altered = import_lines(&vault, &tenant, "cards", lines.clone()).await;
+        assert!(
+            matches!(altered, Err(Error::Altered { line: 1 })),
+            "{change}: {altered:?}"
+        );
+        database
+            .execute("delete from import_batch", &[])
+            .await
+            .unwrap();
+        let restore = "insert into import_batch select * from saved";
+        database.execute(restore, &[]).await.unwrap();
+    }
+
+    let delete = "delete from import_batch where first_line = 501";
+    database.execute(delete, &[]).await.unwrap();
+    let lost = import_lines(&vault, &tenant, "cards", lines).await;
+    assert!(
+        matches!(lost, Err(Error::ProgressLost { line: 501 })),
+        "{lost:?}"
+    );
+    assert_eq!(count(&vault, "token").await, 600);
+}
+
+#[tokio::test]
+async fn progress_of_one_tenant_is_nothing_to_another() {
+    let vault = TestVault::start().await;
+    let (one, other) = (vault.tenant().await, vault.tenant().await);
+    import_lines(&vault, &one, "cards", cards(3)).await.unwrap();
+
+    let (counts, _) = import_lines(&vault, &other, "cards", cards(3))
+        .await
+        .unwrap();
+
+    assert_eq!((counts.created, counts.earlier), (3, 0));
+    assert_eq!(count(&vault, "token").await, 6);
+}
+
+/// Two processes that run the same import never create a line twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_runs_of_one_import_create_every_line_once() {
+    let vault = TestVault::start_with_long_timeouts().await;
+    let tenant = vault.tenant().await;
+    let lines = cards(3_000);
+    let runs = (0..3).map(|_| import_lines(&vault, &tenant, "cards", lines.clone()));
+
+    let results = futures_util::future::join_all(runs).await;
+
+    for result in results {
+        assert!(
+            matches!(result, Ok(_) | Err(Error::Concurrent)),
+            "{result:?}"
+        );
+    }
+    let (counts, _) = import_lines(&vault, &tenant, "cards", lines).await.unwrap();
+    assert_eq!(counts.created, 3_000);
+    assert_eq!(count(&vault, "token").await, 3_000);
+}
