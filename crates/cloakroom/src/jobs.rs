@@ -54,6 +54,8 @@ const WEBHOOKS_PERIOD: Duration = Duration::from_secs(10);
 const MEASURE_PERIOD: Duration = Duration::from_secs(5 * 60);
 /// How soon a node notices that a rotation can advance.
 const ROTATION_PERIOD: Duration = Duration::from_secs(1);
+/// How often nodes look for keys near the end of their cryptoperiod.
+const SCHEDULE_PERIOD: Duration = Duration::from_secs(10 * 60);
 const SWEEP_PERIOD: Duration = Duration::from_secs(10);
 /// Longer than the period, so that the sweeping node renews it; another node takes over after a
 /// crash.
@@ -343,7 +345,7 @@ async fn maintain_deliveries(node: &Node, holder: Uuid) -> Result<(), storage::E
 /// Advances rotations of keys, on one node at a time.
 async fn rotate_keys(node: Node) {
     let holder = ids::new_uuid();
-    let (mut ticks, mut schedule) = (every(ROTATION_PERIOD), every(KEY_AGES_PERIOD));
+    let (mut ticks, mut schedule) = (every(ROTATION_PERIOD), every(SCHEDULE_PERIOD));
     // Not during startup, when requests need the first connections.
     ticks.reset();
     loop {

@@ -85,7 +85,7 @@ pub fn verify(
 fn read_ids(key: &PrivateKey, line: &str) -> Option<Vec<String>> {
     let clear = jwe::decrypt(key, line)?;
     let text = std::str::from_utf8(clear.expose()).ok()?;
-    let ids = text.lines().map(|line| serde_json::from_str::<Id>(line));
+    let ids = text.lines().map(serde_json::from_str::<Id>);
     let ids: Result<Vec<Id>, _> = ids.collect();
     Some(ids.ok()?.into_iter().map(|it| it.id).collect())
 }
