@@ -1,0 +1,53 @@
+// The documentation site. `cargo xtask docs` builds and checks it.
+
+import { cpSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { check } from "./check.mjs";
+import { linkedFiles, resolveLinks, slugify } from "./links.mjs";
+import { checkPictures, pictures } from "./pictures.mjs";
+import { placeholder, useRelativeBase } from "./relative-base.mjs";
+import { root } from "./sources.mjs";
+import { sections, sidebar } from "./sidebar.mjs";
+
+const isBuild = process.argv.includes("build");
+
+export default {
+  title: "Cloakroom",
+  description: "A self-hosted token vault that implements the Basis Theory API.",
+  lang: "en-US",
+  base: isBuild ? placeholder : "/",
+  srcExclude: ["node_modules/**", "pictures/node_modules/**"],
+  outDir: process.env.DOCS_OUT_DIR,
+  cacheDir: process.env.DOCS_CACHE_DIR,
+  markdown: {
+    anchor: { slugify },
+    config: (markdown) => {
+      markdown.use(resolveLinks);
+      markdown.use(pictures);
+      // Expressions of the vault look like those of Vue, which must not evaluate them.
+      for (const rule of ["text", "code_inline"]) {
+        const render = markdown.renderer.rules[rule];
+        markdown.renderer.rules[rule] = (tokens, at, options, env, self) =>
+          render(tokens, at, options, env, self).replaceAll("{{", "&#123;&#123;");
+      }
+    },
+  },
+  themeConfig: {
+    nav: sections,
+    sidebar: sidebar(),
+    outline: { level: [2, 3], label: "On this page" },
+    search: { provider: "local" },
+    docFooter: { prev: false, next: false },
+  },
+  buildEnd({ outDir }) {
+    checkPictures();
+    for (const [source, address] of linkedFiles) {
+      const target = join(outDir, address);
+      mkdirSync(dirname(target), { recursive: true });
+      cpSync(join(root, source), target);
+    }
+    useRelativeBase(outDir);
+    check(outDir);
+  },
+};
