@@ -10,12 +10,17 @@ import { placeholder, useRelativeBase } from "./relative-base.mjs";
 import { root } from "./sources.mjs";
 import { sections, sidebar } from "./sidebar.mjs";
 
+const icon =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1d5fa8"/>' +
+  '<path d="M21 12a6.5 6.5 0 1 0 0 8" fill="none" stroke="#fff" stroke-width="3.5" stroke-linecap="round"/></svg>';
 const isBuild = process.argv.includes("build");
 
 export default {
   title: "Cloakroom",
   description: "A self-hosted token vault that implements the Basis Theory API.",
   lang: "en-US",
+  // In the page itself: browsers otherwise request an icon from the root of the host.
+  head: [["link", { rel: "icon", href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
   base: isBuild ? placeholder : "/",
   srcExclude: ["node_modules/**", "pictures/node_modules/**"],
   outDir: process.env.DOCS_OUT_DIR,

@@ -17,6 +17,32 @@ const code = (text, language) => `\`\`\`${language}\n${text}\n\`\`\``;
 const table = (head, rows) =>
   rows.length === 0 ? "" : [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 
+/** A request without the names of its parameters, which differ between the description and the clients. */
+const requestKey = (method, path) => `${method.toUpperCase()} ${path.replace(/\{\w+\}/g, "{}")}`;
+
+/** Methods of the official clients by request, from the page that their conformance suites write. */
+const clientMethods = (() => {
+  const found = new Map();
+  let client = "";
+  for (const line of readFileSync(join(docs, "api/sdk-methods.md"), "utf8").split("\n")) {
+    client = line.match(/^## (\w+)/)?.[1] ?? client;
+    const [, name, method, path, answer] = line.match(/^\| `(.*?)` \| `([A-Z]+) (\S+?)` \| (.*) \|$/) ?? [];
+    if (!name || answer.startsWith("unsupported")) continue;
+    const key = requestKey(method, path);
+    found.set(key, [...(found.get(key) ?? []), { client, name }]);
+  }
+  return found;
+})();
+
+const clientNames = { node: "Node.js", python: "Python" };
+
+function clients({ method, path }) {
+  const names = (clientMethods.get(requestKey(method, path)) ?? []).map(
+    ({ client, name }) => `${clientNames[client] ?? client} \`client.${name}\``,
+  );
+  return names.length ? `Official clients: ${names.join(", ")}` : "";
+}
+
 /** All operations, in the order of the document. */
 function operations() {
   return Object.entries(api.paths).flatMap(([path, item]) =>
@@ -142,7 +168,7 @@ function responses(operation) {
 function section(operation) {
   const heading = `## ${operation.summary?.replace(/\.$/, "") ?? operation.operationId}`;
   const line = `**\`${operation.method.toUpperCase()} ${operation.path}\`**${operation.deprecated ? " (deprecated)" : ""}`;
-  return [heading, line, operation.description, parameters(operation), body(operation), examples(operation), responses(operation)]
+  return [heading, line, operation.description, clients(operation), parameters(operation), body(operation), examples(operation), responses(operation)]
     .filter(Boolean)
     .join("\n\n");
 }

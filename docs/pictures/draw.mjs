@@ -44,7 +44,7 @@ for (const { name, text } of sources()) {
           htmlLabels: false,
           deterministicIds: true,
           deterministicIDSeed: id,
-          flowchart: { htmlLabels: false, curve: "basis" },
+          flowchart: { htmlLabels: false, curve: "basis", nodeSpacing: 28, rankSpacing: 44, padding: 10 },
           sequence: { mirrorActors: false },
         });
         const { svg } = await globalThis.mermaid.render(id, text);
