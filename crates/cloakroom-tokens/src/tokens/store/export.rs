@@ -15,7 +15,7 @@ macro_rules! filtered {
         "
         from token
         where tenant_id = $1
-          and ($2::text is null or starts_with(path, $2))
+          and ($2::text is null or substring(path from 1 for length($2)) = $2)
           and ($3::smallint is null or kind = $3)
           and (expires_at is null or expires_at > now())"
     };
