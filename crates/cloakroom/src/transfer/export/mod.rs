@@ -38,7 +38,7 @@ pub enum Error {
     #[error("no export {0} is requested for this tenant; `cloakroom export list` lists all")]
     NotFound(Uuid),
     #[error(
-        "export {0} was changed outside the vault; it is not executed. `cloakroom doctor` names altered rows"
+        "export {0} was changed outside the vault; it is not executed. `cloakroom audit verify` names altered rows"
     )]
     Altered(Uuid),
     #[error("export {0} was requested more than seven days ago; request it again")]
