@@ -162,7 +162,7 @@ async fn logs_are_filtered_and_invalid_filters_are_rejected() {
         .iter()
         .map(|it| it["value"].as_str().unwrap())
         .collect();
-    assert_eq!(values.len(), 19);
+    assert_eq!(values.len(), 21);
     assert!(values.contains(&"threeds_session") && values.contains(&"key"));
 }
 
