@@ -167,8 +167,8 @@ async fn outcomes_are_counted_in_metrics() {
         "cloakroom_security_codes_total{outcome=\"key_unreachable\"} 1",
         "cloakroom_security_codes_total{outcome=\"altered\"} 1",
         "cloakroom_integrity_errors_total 1",
-        "security_code_keys_live 1",
-        "redis_up 1",
+        "cloakroom_security_code_keys 1",
+        "cloakroom_redis_up 1",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} in {text}");
     }

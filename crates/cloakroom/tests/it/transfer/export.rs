@@ -130,15 +130,14 @@ async fn requests_and_approvals_by_sql_are_not_executed() {
 async fn an_export_contains_the_tokens_of_its_filter_and_is_recorded() {
     let source = Source::start().await;
     let lines = [
-        json!({"id": "in", "type": "token", "data": "a", "containers": ["/a/b/"]}),
+        json!({"id": "inside", "type": "token", "data": "a", "containers": ["/a/b/"]}),
         json!({"id": "other type", "type": "card", "containers": ["/a/b/"],
             "data": {"number": card_number(1), "expiration_month": 12, "expiration_year": 2040}}),
         json!({"id": "other container", "type": "token", "data": "b", "containers": ["/ab/"]}),
     ];
     let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    import_lines(&source.vault, &source.tenant, "tokens", lines.join("\n"))
-        .await
-        .unwrap();
+    let imported = import_lines(&source.vault, &source.tenant, "tokens", lines.join("\n"));
+    assert_eq!(imported.await.unwrap().0.created, 3);
     let filter = ExportFilter {
         container: Some(Container::parse("/a/").unwrap()),
         kind: cloakroom::token_types::TokenKind::parse("token"),
@@ -161,7 +160,7 @@ async fn an_export_contains_the_tokens_of_its_filter_and_is_recorded() {
     let (authorize, used, read, revealed) = (8, 5, 2, 4);
     assert_eq!(rows[0], (authorize, 1, id.clone()));
     assert_eq!(rows[1], (used, 1, id.clone()));
-    assert_eq!(rows[2], (read, revealed, "in".to_owned()));
+    assert_eq!(rows[2], (read, revealed, "inside".to_owned()));
     assert!(
         rows[3].2.starts_with(&format!("{id}: 1 tokens, manifest ")),
         "{rows:?}"
