@@ -26,8 +26,10 @@ impl Vault {
         deployment.run_ok(&["migrate"]);
         let tenant = deployment.run_ok(&["tenant", "create", "--name", "T", "--type", "test"]);
         let tenant = word_after(&tenant, "tenant ");
+        let rule = "/ reveal token:read";
         let app = deployment.run_ok(&[
-            "app", "create", "--tenant", &tenant, "--name", "A", "--type", "private",
+            "app", "create", "--tenant", &tenant, "--name", "A", "--type", "private", "--rule",
+            rule,
         ]);
         let app = word_after(&app, "application ");
         Self {
