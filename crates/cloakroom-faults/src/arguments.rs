@@ -77,6 +77,7 @@ pub(crate) fn plan(arguments: &Arguments, faults: usize) -> Plan {
         quiet: short(2, 4),
         writes: writes.div_ceil(faults.max(1) as u64),
         fault_duration: short(6, 15),
+        outage_factor: if arguments.short { 3 } else { 1 },
     }
 }
 
