@@ -141,7 +141,7 @@ const REPEATABLE: [&str; 7] = [
 ];
 
 /// `CLOAKROOM_TEST_ROTATION_ROWS=1000000 CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true cargo xtask services run -- cargo
-/// nextest run --package cloakroom --release --run-ignored only rotation::interruptions --no-capture`
+/// nextest run --workspace --release --run-ignored only rotation::interruptions --no-capture`
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes"]
 async fn a_rotation_of_many_rows_survives_many_deaths() {

@@ -26,7 +26,7 @@ const BASELINE: Duration = Duration::from_secs(60);
 /// Replaces the key-encryption key and the data key of a tenant under load, as after a compromise.
 ///
 /// `CLOAKROOM_TEST_ROTATION_ROWS=1000000 CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true cargo xtask services run -- cargo
-/// nextest run --package cloakroom --release --run-ignored only rotation::measure --no-capture`
+/// nextest run --workspace --release --run-ignored only rotation::measure --no-capture`
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "measures; takes minutes"]
 async fn cost_of_a_rotation() {
