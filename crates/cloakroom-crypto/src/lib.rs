@@ -51,7 +51,7 @@ pub use client_key::{ClientKey, ClientMessage, ClientSender, PUBLIC_KEY_BYTES, S
 pub use custody::{CustodyBinding, RootId, RootWrapped};
 pub use digest::{
     ClientHash, Fingerprint, blind_term, client_hmac, content_digest, fingerprint, mac,
-    named_uuid_bytes, verify_mac,
+    named_uuid_bytes, secret_digest, verify_mac,
 };
 pub use key::{CheckValue, KEY_BYTES, Key};
 pub use log_key::{

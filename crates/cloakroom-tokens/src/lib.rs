@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`tokens`], then what uses tokens ([`queries`], [`documents`], [`enrichments`],
 //! [`reports`]) and what tokens use ([`intents`], [`attributes`], [`types`], [`client_encryption`],
-//! [`security_codes`], [`containers`], [`search_expressions`], [`bins`]). [`data_vault`] and [`tokens::TokenVault`] are the contexts.
+//! [`security_codes`], [`containers`], [`search_expressions`], [`fingerprint_pairs`], [`bins`]). [`data_vault`] and [`tokens::TokenVault`] are the contexts.
 
 pub mod documents;
 pub mod enrichments;
@@ -20,6 +20,7 @@ pub mod attributes;
 
 pub mod bins;
 pub mod containers;
+pub mod fingerprint_pairs;
 pub mod search_expressions;
 pub mod security_codes;
 pub mod types;
@@ -44,6 +45,7 @@ pub fn statements() -> impl Iterator<Item = Statement> {
     [
         containers::STATEMENTS,
         search_expressions::STATEMENTS,
+        fingerprint_pairs::STATEMENTS,
         security_codes::STATEMENTS,
         bins::STATEMENTS,
         client_encryption::STATEMENTS,
@@ -56,6 +58,8 @@ pub fn statements() -> impl Iterator<Item = Statement> {
         tokens::EXPIRED_STATEMENTS,
         tokens::HISTORY_STATEMENTS,
         tokens::RESEAL_STATEMENTS,
+        tokens::REDIGEST_STATEMENTS,
+        tokens::CLAIM_STATEMENTS,
         tokens::IMPORT_STATEMENTS,
         tokens::EXPORT_STATEMENTS,
         queries::STATEMENTS,

@@ -13,7 +13,8 @@ use cloakroom_platform::storage::{Db, Error};
 use jiff::Timestamp;
 
 pub(crate) use self::store::STATEMENTS;
-pub use self::store::{ClientKeyCount, KeyCount, KeyState, RootCount};
+pub use self::store::{ClientKeyCount, KeyCount, RootCount};
+use crate::keys::State;
 
 /// From here on, `doctor` warns, and nodes rotate if `cryptoperiods.automatic` is on.
 pub const DUE: f64 = 0.8;
@@ -60,14 +61,16 @@ pub fn rotation(purpose: KeyPurpose) -> &'static str {
         KeyPurpose::TenantKek => "`cloakroom key rotate --purpose kek --all`",
         KeyPurpose::Data => "`cloakroom key rotate --purpose data --all`",
         KeyPurpose::Reply => "`cloakroom key rotate --purpose reply --all`",
+        KeyPurpose::Index => "`cloakroom key rotate --purpose index --all`",
+        KeyPurpose::Request => "`cloakroom key rotate --purpose request --all`",
+        KeyPurpose::Fingerprint => {
+            "`cloakroom key rotate --purpose fingerprint --changes-fingerprints`"
+        }
         KeyPurpose::Signing => "`cloakroom webhook rotate-key`",
         KeyPurpose::SecurityCode => "automatic, after security_codes.epoch",
-        KeyPurpose::Fingerprint
-        | KeyPurpose::Index
-        | KeyPurpose::Request
-        | KeyPurpose::Control
-        | KeyPurpose::AuditAuthority
-        | KeyPurpose::SecurityCodeWrap => "no command yet, see docs/operate/keys.md",
+        KeyPurpose::AuditAuthority => "`cloakroom key rotate --purpose audit_authority`",
+        KeyPurpose::SecurityCodeWrap => "`cloakroom key rotate --purpose security_code_wrap`",
+        KeyPurpose::Control => "no command yet, see docs/operate/keys.md",
         KeyPurpose::Audit => "none exist",
     }
 }
@@ -106,7 +109,7 @@ impl KeyAge {
 
 /// The age of the oldest active key of each purpose that has one.
 pub fn ages(settings: &config::Cryptoperiods, counts: &[KeyCount], now: Timestamp) -> Vec<KeyAge> {
-    let active = counts.iter().filter(|it| it.state == KeyState::Active);
+    let active = counts.iter().filter(|it| it.state == State::Active);
     let age = |count: &KeyCount| {
         Some(KeyAge {
             purpose: count.purpose,
@@ -147,7 +150,7 @@ mod tests {
                 oldest: now - i64::from(hours).hours(),
                 newest: now,
             };
-            let counts = [count(KeyState::DecryptOnly), count(KeyState::Active)];
+            let counts = [count(State::DecryptOnly), count(State::Active)];
             let ages = ages(&settings, &counts, now);
             assert_eq!(ages.len(), 1);
             assert_eq!(ages[0].standing(), expected, "{hours} hours");

@@ -5,45 +5,13 @@ use cloakroom_platform::storage::{Db, Error, statements};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
-/// State of a key. The numbers are stored in the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyState {
-    PreActive = 1,
-    Active = 2,
-    DecryptOnly = 3,
-    Destroyed = 4,
-    /// Opens; a newer version seals.
-    Retiring = 5,
-}
-
-impl KeyState {
-    fn from_number(number: i16) -> Option<Self> {
-        let all = [
-            Self::PreActive,
-            Self::Active,
-            Self::DecryptOnly,
-            Self::Destroyed,
-            Self::Retiring,
-        ];
-        all.into_iter().find(|state| *state as i16 == number)
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PreActive => "pre-active",
-            Self::Active => "active",
-            Self::DecryptOnly => "decrypt-only",
-            Self::Destroyed => "destroyed",
-            Self::Retiring => "retiring",
-        }
-    }
-}
+use crate::keys::State;
 
 /// The keys of one purpose in one state.
 #[derive(Clone, Debug)]
 pub struct KeyCount {
     pub purpose: KeyPurpose,
-    pub state: KeyState,
+    pub state: State,
     pub keys: i64,
     /// Tenants that have such a key; one for the vault itself.
     pub owners: i64,
@@ -125,7 +93,7 @@ pub(super) async fn count_keys(db: &Db) -> Result<Vec<KeyCount>, Error> {
 fn key_count(row: &Row) -> Option<KeyCount> {
     Some(KeyCount {
         purpose: KeyPurpose::try_from(row.get::<_, i16>(0)).ok()?,
-        state: KeyState::from_number(row.get(1))?,
+        state: State::from_number(row.get(1))?,
         keys: row.get(2),
         owners: row.get(3),
         versions: (row.get(4), row.get(5)),

@@ -20,6 +20,8 @@ const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 /// Held by the one request that may execute under its idempotency key.
 pub struct Lease {
     pub(crate) key: RequestKey,
+    /// The same request under the other versions of the tenant's key, which is being replaced; usually none.
+    pub(crate) others: Vec<RequestKey>,
     /// Random for every acquisition: writes of an earlier holder are rejected.
     pub(crate) fence: i64,
     /// When it was acquired, by the database's clock.

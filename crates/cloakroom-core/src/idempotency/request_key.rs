@@ -3,7 +3,7 @@
 //! Only MACs are stored, under a key of the tenant that is destroyed with it: of the scope that the key applies to, of
 //! the request body and of the caller's grants.
 
-use cloakroom_crypto::Sensitive;
+use cloakroom_crypto::{Request, Sensitive};
 use cloakroom_platform::api::ApiError;
 use cloakroom_platform::card_numbers::named_authentication_data;
 use cloakroom_platform::ids::TenantId;
@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, Method};
 use serde_json::Value;
 
 use crate::access::{Principal, PrincipalKind};
-use crate::keys::TenantKeys;
+use crate::keys::DigestKey;
 
 const HEADER: HeaderName = HeaderName::from_static("bt-idempotency-key");
 const LENGTH_MAX: usize = 255;
@@ -97,7 +97,7 @@ pub(crate) fn idempotency_key<'a>(
 /// All API keys of an application share their scopes, so a retry may use a rotated API key. The scope includes the
 /// path because some clients send one idempotency key for different requests.
 pub(crate) fn scope_of(
-    keys: &TenantKeys,
+    request_key: &DigestKey<Request>,
     principal: &Principal,
     method: &Method,
     path: &str,
@@ -114,13 +114,16 @@ pub(crate) fn scope_of(
         path.as_bytes(),
         key.as_bytes(),
     ];
-    keys.request_mac(SCOPE_DOMAIN, &parts)
+    request_key.mac(SCOPE_DOMAIN, &parts)
 }
 
 /// Computes the MAC of the permissions and access rules of a principal. A response is replayed only
 /// while they are unchanged.
-pub(crate) fn grants_digest(keys: &TenantKeys, principal: &Principal) -> GrantsDigest {
-    keys.request_mac(GRANTS_DOMAIN, &[principal.grants.to_text().as_bytes()])
+pub(crate) fn grants_digest(
+    request_key: &DigestKey<Request>,
+    principal: &Principal,
+) -> GrantsDigest {
+    request_key.mac(GRANTS_DOMAIN, &[principal.grants.to_text().as_bytes()])
 }
 
 /// Computes the MAC of a request body, which detects a retry with a different body.
@@ -128,11 +131,11 @@ pub(crate) fn grants_digest(keys: &TenantKeys, principal: &Principal) -> GrantsD
 /// Excludes sensitive authentication data such as security codes: PCI DSS prohibits its storage, and
 /// the MAC of three digits can be searched exhaustively by anyone who has the key. A body that is
 /// not JSON counts as null.
-pub(crate) fn request_mac(keys: &TenantKeys, scope: &[u8], body: &[u8]) -> [u8; 32] {
+pub(crate) fn request_mac(request_key: &DigestKey<Request>, scope: &[u8], body: &[u8]) -> [u8; 32] {
     let mut value: Value = serde_json::from_slice(body).unwrap_or_default();
     remove_authentication_data(&mut value);
     let text = Sensitive::new(value.to_string());
-    keys.request_mac(REQUEST_DOMAIN, &[scope, text.expose().as_bytes()])
+    request_key.mac(REQUEST_DOMAIN, &[scope, text.expose().as_bytes()])
 }
 
 fn remove_authentication_data(value: &mut Value) {
@@ -152,6 +155,7 @@ mod tests {
 
     use super::*;
     use crate::access::test_principal;
+    use crate::keys::TenantKeys;
 
     #[test]
     fn keys_apply_to_changes_only() {
@@ -180,7 +184,8 @@ mod tests {
     fn keys_are_scoped_to_the_method() {
         let principal = test_principal();
         let keys = TenantKeys::generate(principal.tenant);
-        let scope = |method| scope_of(&keys, &principal, method, "/tokens", "k");
+        let key = &keys.request_versions()[0];
+        let scope = |method| scope_of(key, &principal, method, "/tokens", "k");
 
         assert_eq!(scope(&Method::POST), scope(&Method::POST));
         assert_ne!(scope(&Method::POST), scope(&Method::PUT));

@@ -10,7 +10,7 @@ use super::lease::Lease;
 use crate::keys::TenantKeys;
 
 /// A response that cannot be rendered before the write is not sent, and neither is the write.
-const NOT_RENDERED: Error = Error::NotSent("answer_not_kept");
+const NOT_RENDERED: Error = Error::NotSent("response_not_stored");
 
 /// Renders the result of an operation as the response of a handler.
 pub struct ResponseTemplate<'a, T: ?Sized> {

@@ -10,7 +10,7 @@ use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::Db;
 use cloakroom_platform::telemetry::catalog;
 
-use super::keyset::KeysetAuthority;
+use super::keyset::{KeysetAuthority, VAULT};
 use super::load::Loader;
 use super::mac_keys::MacKeys;
 use super::rotation::Generation;
@@ -47,12 +47,13 @@ impl Keyring {
         loader.check_environment().await?;
         // Before any key is loaded: what changes later has a higher one.
         let generation = Generation::new(store::find_generation(&loader.db).await?);
-        let control = Arc::new(MacKeys::new(loader.load_system_keys().await?));
+        let control = loader.load_system_keys().await?;
+        let control = control.into_iter().map(|version| version.key).collect();
+        let control = Arc::new(MacKeys::new(control));
         // From here on, every keyset is verified; the next statement verifies the one that the control key is in.
         let control = loader.control.get_or_init(|| control).clone();
         let audit_authority = Arc::new(AuditAuthority::load(&loader).await?);
-        let security_codes = loader.load_system_keys().await?.into_iter().next();
-        let security_codes = security_codes.ok_or(Error::SystemKeysLost)?;
+        let security_codes = loader.load_system_keys().await?;
         loader.roots.start_serving();
         Ok(Self {
             tenants: Arc::new(TenantCache::new(loader.clone(), config)),
@@ -94,10 +95,7 @@ impl Keyring {
     ///
     /// While the key provider is unavailable, keys that were loaded within the last `root_key.grace` remain usable.
     pub async fn of(&self, tenant: TenantId) -> Result<Arc<TenantKeys>, Error> {
-        if self.generation.is_stale() {
-            // Boxed, because most requests do not need it.
-            Box::pin(self.learn_if_stale()).await;
-        }
+        self.refresh_if_stale().await;
         self.tenants.get(tenant).await
     }
 
@@ -108,9 +106,29 @@ impl Keyring {
         self.tenants.evict(tenant).await;
     }
 
-    /// Evicts a tenant's keys from the cache of this node.
-    pub async fn evict(&self, tenant: TenantId) {
-        self.tenants.evict(tenant).await;
+    /// Evicts a tenant's keys from the cache of this node. Keys of the vault are loaded again.
+    pub async fn evict(&self, owner: TenantId) {
+        match owner == VAULT {
+            // A failure is repeated with the next heartbeat.
+            true => self.read_generation().await,
+            false => self.tenants.evict(owner).await,
+        }
+    }
+
+    /// Loads the keys of the vault again.
+    pub(super) async fn reload_vault_keys(&self) -> Result<(), Error> {
+        self.audit_authority.reload().await?;
+        self.security_codes
+            .replace(self.loader.load_system_keys().await?);
+        Ok(())
+    }
+
+    /// Reads which keys were changed, unless this node has done so lately.
+    pub async fn refresh_if_stale(&self) {
+        if self.generation.is_stale() {
+            // Boxed, because most callers do not need it.
+            Box::pin(self.learn_if_stale()).await;
+        }
     }
 
     /// Age of the tenant's keys that were loaded first. Above `root_key.cache_ttl`, the key provider is unavailable.

@@ -13,7 +13,7 @@ use cloakroom_platform::telemetry::catalog;
 
 use super::keyset::{KeysetAuthority, KeysetMismatch, VAULT};
 use super::store::{self, KeyRow};
-use super::tenant_keys::SealingKeys;
+use super::tenant_keys::{DigestKey, DigestKeys, SealingKeys};
 use super::{ControlKey, Error, State, TenantKeys, unwrap_below_root};
 
 /// Reads a keyset again this often if a concurrent change is seen halfway.
@@ -38,9 +38,10 @@ impl Loader {
             tenant,
             data: self.sealing(tenant, &keks, &rows)?,
             reply: self.sealing(tenant, &keks, &rows)?,
-            fingerprinting: self.active(tenant, &keks, &rows)?,
-            index: self.active(tenant, &keks, &rows)?,
-            request: self.active(tenant, &keks, &rows)?,
+            fingerprinting: self.digesting(tenant, &keks, &rows)?,
+            index: self.digesting(tenant, &keks, &rows)?,
+            request: self.digesting(tenant, &keks, &rows)?,
+            digest_epoch: digest_epoch(&rows),
         })
     }
 
@@ -54,8 +55,8 @@ impl Loader {
         self.list_verified(VAULT).await
     }
 
-    /// Reads keys, again while a concurrent change is seen halfway, and verifies their keyset.
-    async fn list_verified(&self, owner: TenantId) -> Result<Vec<KeyRow>, Error> {
+    /// Lists the keys of a tenant or of the vault. Reads them again while a concurrent change is seen halfway, and verifies their keyset.
+    pub(super) async fn list_verified(&self, owner: TenantId) -> Result<Vec<KeyRow>, Error> {
         let mut attempt = 1;
         loop {
             let listed = match owner == VAULT {
@@ -141,21 +142,26 @@ impl Loader {
         usable::<P>(rows).map(unwrap).collect()
     }
 
-    /// Unwraps the active version of a key.
-    fn active<P: Purpose>(
+    /// Unwraps every usable version of a key for digests.
+    fn digesting<P: Purpose>(
         &self,
         tenant: TenantId,
         keks: &[Key<TenantKek>],
         rows: &[KeyRow],
-    ) -> Result<Key<P>, Error>
+    ) -> Result<DigestKeys<P>, Error>
     where
         TenantKek: Wraps<P>,
     {
-        let versions = self.unwrap_all::<P>(tenant, keks, rows)?;
-        let active = versions.into_iter().next();
-        active.map(|(_, key)| key).ok_or(Error::Missing(
-            "active key of every purpose for this tenant",
-        ))
+        let mut keys = Vec::new();
+        for (row, (version, key)) in usable::<P>(rows).zip(self.unwrap_all(tenant, keks, rows)?) {
+            let state = State::from_number(row.state).unwrap_or(State::DecryptOnly);
+            keys.push(DigestKey {
+                version,
+                state,
+                key,
+            });
+        }
+        DigestKeys::new(keys)
     }
 
     /// Wraps a key of a tenant with another key-encryption key.
@@ -189,20 +195,34 @@ impl Loader {
     }
 
     /// Unwraps every usable version of a key of the vault, the active one first.
-    pub(super) async fn load_system_keys<P: Purpose>(&self) -> Result<Vec<Key<P>>, Error>
+    pub(super) async fn load_system_keys<P: Purpose>(&self) -> Result<Vec<SystemKey<P>>, Error>
     where
         RootKek: Wraps<P>,
     {
         let rows = self.list_system_keys().await?;
+        self.unwrap_system_keys(&rows).await
+    }
+
+    /// Unwraps every usable version of a key of the vault among listed rows, the active one first.
+    pub(super) async fn unwrap_system_keys<P: Purpose>(
+        &self,
+        rows: &[KeyRow],
+    ) -> Result<Vec<SystemKey<P>>, Error>
+    where
+        RootKek: Wraps<P>,
+    {
         let mut versions = Vec::new();
-        for row in usable::<P>(&rows) {
+        for row in usable::<P>(rows) {
             let context = WrapContext {
                 environment: &self.environment,
                 tenant: None,
                 version: row.version,
             };
             let key = unwrap_below_root(&self.roots, &row.wrapped, &context).await?;
-            versions.push(require_check_value(key, row)?);
+            versions.push(SystemKey {
+                version: row.version,
+                key: require_check_value(key, row)?,
+            });
         }
         if versions.is_empty() {
             let is_in_use = store::any_tenant_keys(&self.db).await?;
@@ -228,6 +248,21 @@ impl Loader {
         }
         Ok(())
     }
+}
+
+/// A version of a key of the vault.
+pub(super) struct SystemKey<P: Purpose> {
+    pub version: u32,
+    pub key: Key<P>,
+}
+
+/// How many state changes the fingerprint and index keys of a keyset have had. No two keysets of a tenant's history
+/// have the same one unless these keys are the same.
+pub(super) fn digest_epoch(rows: &[KeyRow]) -> i32 {
+    let purposes = [KeyPurpose::Fingerprint, KeyPurpose::Index].map(KeyPurpose::number);
+    let rows = rows.iter().filter(|row| purposes.contains(&row.purpose));
+    let states = rows.filter_map(|row| State::from_number(row.state));
+    states.map(State::position).sum()
 }
 
 fn rewrap_one<P: Purpose>(

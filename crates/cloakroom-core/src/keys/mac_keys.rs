@@ -30,13 +30,4 @@ impl<P: Authenticates> MacKeys<P> {
             .iter()
             .any(|key| verify_mac(key, domain, parts, digest))
     }
-
-    /// Computes the MAC of the parts with every version, the active one first.
-    pub fn authenticate_all<'a>(
-        &'a self,
-        domain: &'a str,
-        parts: &'a [&'a [u8]],
-    ) -> impl Iterator<Item = [u8; 32]> + 'a {
-        self.versions.iter().map(move |key| mac(key, domain, parts))
-    }
 }

@@ -23,7 +23,7 @@ use cloakroom_crypto::{Key, Purpose, RootKek, WrapContext, Wraps};
 pub use cloakroom_custody::{Failure, RootKey, RootKeys, create_file};
 use cloakroom_platform::storage;
 
-pub use self::audit_authority::AuditAuthority;
+pub use self::audit_authority::{AuditAuthority, AuthorityKey, proof_heading};
 pub use self::create::{NewTenantKeys, initialize};
 pub use self::destroy::destroy_tenant_keys;
 pub use self::inspect::{KeyReport, inspect};
@@ -33,12 +33,13 @@ pub use self::keyset::{
 };
 pub use self::mac_keys::ControlKey;
 pub use self::rotation::{
-    KeyVersion, NewKek, NewVersion, ResealedPage, Rewrapped, Transition, change_state, count_change,
+    KeyVersion, NewKek, NewVersion, ResealedPage, Rewrapped, Transition, change_state,
+    count_change, raise_digest_fence,
 };
 pub use self::security_code_kek::SecurityCodeKek;
 pub use self::signing_keys::SigningKey;
 pub(crate) use self::store::STATEMENTS;
-pub use self::tenant_keys::{Record, TenantKeys};
+pub use self::tenant_keys::{DigestKey, OtherFingerprint, Record, TenantKeys};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -141,6 +142,17 @@ impl State {
     /// Whether keys in this state are loaded.
     fn is_usable(number: i16) -> bool {
         Self::from_number(number).is_some_and(|state| state != Self::Destroyed)
+    }
+
+    /// How many changes lead to this state, the insertion included.
+    fn position(self) -> i32 {
+        match self {
+            Self::PreActive => 1,
+            Self::Active => 2,
+            Self::Retiring => 3,
+            Self::DecryptOnly => 4,
+            Self::Destroyed => 5,
+        }
     }
 
     pub fn name(self) -> &'static str {

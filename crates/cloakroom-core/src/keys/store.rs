@@ -5,7 +5,7 @@ use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 use jiff::Timestamp;
 use tokio_postgres::Row;
 
-use super::keyset::{KeysetState, StoredKeyset};
+use super::keyset::{KeysetState, StoredKeyset, VAULT};
 
 /// A wrapped key as stored.
 pub(super) struct KeyRow {
@@ -89,12 +89,27 @@ statements! {
         from key_rotation
         where generation > $1
         limit $2";
+    FIND_PROOF: "keys::find_proof" =
+        "select statement, signature
+        from key_proof
+        where tenant_id = $1
+          and purpose = $2
+          and version = $3";
     ANY_TENANT_KEYS: "keys::any_tenant_keys" =
         "select exists (select from tenant_key)";
     INSERT_TENANT_KEY: "keys::insert_tenant_key" =
         "insert into tenant_key
-            (tenant_id, purpose, version, state, wrapped, check_value, created_at, activated_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8)";
+            (tenant_id, purpose, version, state, wrapped, check_value, created_at, activated_at, digest_epoch)
+        select $1, $2, $3, $4, $5, $6, $7, $8, coalesce(max(digest_epoch), 0)
+        from tenant_key
+        where tenant_id = $1";
+    WRITE_SYSTEM_KEY: "keys::write_system_key" =
+        "update system_key
+        set state = $3,
+            wrapped = $4,
+            activated_at = $5
+        where purpose = $1
+          and version = $2";
     WRITE_TENANT_KEY: "keys::write_tenant_key" =
         "update tenant_key
         set state = $4,
@@ -103,6 +118,14 @@ statements! {
         where tenant_id = $1
           and purpose = $2
           and version = $3";
+    // Purpose 3 is data: statements that store fingerprints and terms look up the key of their sealed value anyway.
+    RAISE_DIGEST_FENCE: "keys::raise_digest_fence" =
+        "update tenant_key
+        set digest_epoch = $2
+        where tenant_id = $1
+          and purpose = 3
+          and digest_epoch < $2
+        returning pg_current_xact_id()::text::bigint";
     // The wrapped bytes before are compared: two processes may replace the root key at the same time.
     REPLACE_WRAPPED: "keys::replace_wrapped" =
         "with vault_key as (
@@ -164,16 +187,7 @@ pub(super) async fn insert_system_keys(
     state: &KeysetState,
 ) -> Result<(), Error> {
     for key in keys {
-        let params: Params<'_> = &[
-            &key.purpose,
-            &key.version.cast_signed(),
-            &key.state,
-            &key.wrapped,
-            &key.check_value,
-            &key.created_at,
-            &key.activated_at,
-        ];
-        transaction.run(&INSERT_SYSTEM_KEY, params).await?;
+        insert_system_key(transaction, key).await?;
     }
     let params: Params<'_> = &[&state.generation, &state.digest, &state.row_mac];
     transaction.run(&INSERT_SYSTEM_KEYSET, params).await?;
@@ -272,10 +286,48 @@ pub(super) async fn list_changed_tenants(
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
+/// The signed statement that a version of a key is unused, with its signature.
+pub(super) async fn find_proof(
+    db: &Db,
+    owner: TenantId,
+    purpose: i16,
+    version: u32,
+) -> Result<Option<(String, Vec<u8>)>, Error> {
+    let params: Params<'_> = &[&owner.number, &purpose, &version.cast_signed()];
+    let row = db.read_optional(&FIND_PROOF, params).await?;
+    Ok(row.map(|row| (row.get(0), row.get(1))))
+}
+
 /// Whether the vault has ever had a tenant.
 pub(super) async fn any_tenant_keys(db: &Db) -> Result<bool, Error> {
     let row = db.read_optional(&ANY_TENANT_KEYS, &[]).await?;
     Ok(row.is_some_and(|row| row.get(0)))
+}
+
+async fn insert_system_key(transaction: &Transaction, key: &KeyRow) -> Result<(), Error> {
+    let params: Params<'_> = &[
+        &key.purpose,
+        &key.version.cast_signed(),
+        &key.state,
+        &key.wrapped,
+        &key.check_value,
+        &key.created_at,
+        &key.activated_at,
+    ];
+    transaction.run(&INSERT_SYSTEM_KEY, params).await?;
+    Ok(())
+}
+
+/// Inserts a key of a tenant or of the vault.
+pub(super) async fn insert_key(
+    transaction: &Transaction,
+    owner: TenantId,
+    key: &KeyRow,
+) -> Result<(), Error> {
+    match owner == VAULT {
+        true => insert_system_key(transaction, key).await,
+        false => insert_tenant_key(transaction, owner, key).await,
+    }
 }
 
 pub(super) async fn insert_tenant_key(
@@ -302,7 +354,27 @@ pub(super) async fn insert_tenant_key(
     Ok(())
 }
 
-/// Writes state, wrapped bytes and time of activation of a key.
+/// Writes state, wrapped bytes and time of activation of a key of a tenant or of the vault.
+pub(super) async fn write_key(
+    transaction: &Transaction,
+    owner: TenantId,
+    key: &KeyRow,
+) -> Result<(), Error> {
+    if owner != VAULT {
+        return write_tenant_key(transaction, owner, key).await;
+    }
+    let params: Params<'_> = &[
+        &key.purpose,
+        &key.version.cast_signed(),
+        &key.state,
+        &key.wrapped,
+        &key.activated_at,
+    ];
+    transaction.run(&WRITE_SYSTEM_KEY, params).await?;
+    Ok(())
+}
+
+/// Writes state, wrapped bytes and time of activation of a tenant's key.
 pub(super) async fn write_tenant_key(
     transaction: &Transaction,
     tenant: TenantId,
@@ -318,6 +390,17 @@ pub(super) async fn write_tenant_key(
     ];
     transaction.run(&WRITE_TENANT_KEY, params).await?;
     Ok(())
+}
+
+/// Rejects statements with digests of an older epoch. Returns the transaction; `None` if they are rejected already.
+pub(super) async fn raise_digest_fence(
+    transaction: &Transaction,
+    tenant: TenantId,
+    epoch: i32,
+) -> Result<Option<i64>, Error> {
+    let params: Params<'_> = &[&tenant.number, &epoch];
+    let rows = transaction.run(&RAISE_DIGEST_FENCE, params).await?;
+    Ok(rows.first().map(|row| row.get(0)))
 }
 
 /// Replaces the wrapped bytes of a key of the vault or of a tenant; false if they were replaced meanwhile.
@@ -351,6 +434,17 @@ pub(super) async fn destroy_tenant_keys(
 pub(super) async fn list_tenant_keys(db: &Db, tenant: TenantId) -> Result<ListedKeys, Error> {
     let rows = db.read(&LIST_TENANT_KEYS, &[&tenant.number]).await?;
     Ok(ListedKeys::read(&rows))
+}
+
+/// Lists the keys of a tenant or of the vault within a transaction that holds the lock of their keyset.
+pub(super) async fn list_keys_within(
+    transaction: &Transaction,
+    owner: TenantId,
+) -> Result<Vec<KeyRow>, Error> {
+    match owner == VAULT {
+        true => Ok(list_system_keys_within(transaction).await?.rows),
+        false => list_tenant_keys_within(transaction, owner).await,
+    }
 }
 
 /// Lists the keys of a tenant within a transaction that holds the lock of their keyset.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cloakroom_platform::clock::Uptime;
 
-use super::digests::{NumberDigests, client_group};
+use super::digests::{NumberDigests, client_groups};
 use super::number::CandidateNumber;
 use super::reject::reject;
 use super::store::VelocityCheck;
@@ -31,10 +31,10 @@ pub async fn admit(
     let check = VelocityCheck {
         numbers: numbers
             .iter()
-            .map(|number| NumberDigests::of(&keys, caller, number))
+            .flat_map(|number| NumberDigests::all(&keys, caller, number))
             .collect(),
         limit: caller.quotas.card_velocity_limit,
-        client: client_group(&keys, caller),
+        client: client_groups(&keys, caller).next(),
     };
     let shared = match &velocity.shared {
         Some(shared) => shared

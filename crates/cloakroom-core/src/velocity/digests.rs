@@ -1,12 +1,12 @@
 //! Keyed digests that represent numbers in velocity counters, which never hold a number.
 
-use cloakroom_crypto::Sensitive;
+use cloakroom_crypto::{Fingerprinting, Sensitive};
 use cloakroom_platform::api::network_of;
 
 use super::number::CandidateNumber;
 use crate::access::ApplicationKind;
 use crate::caller::Caller;
-use crate::keys::TenantKeys;
+use crate::keys::{DigestKey, TenantKeys};
 
 /// Leading digits of a card number that are public: six are known to everyone, and the vault shows
 /// eight of most numbers.
@@ -41,7 +41,18 @@ pub(super) struct GroupMember {
 }
 
 impl NumberDigests {
-    pub(super) fn of(keys: &TenantKeys, caller: &Caller, number: &CandidateNumber) -> Self {
+    /// The digests of a number under every version of the key. While the key is replaced, the number counts under each,
+    /// so that nodes that know different versions share counters, and none starts at zero.
+    pub(super) fn all(
+        keys: &TenantKeys,
+        caller: &Caller,
+        number: &CandidateNumber,
+    ) -> impl Iterator<Item = Self> {
+        let versions = keys.fingerprint_versions();
+        versions.map(move |key| Self::of(key, caller, number))
+    }
+
+    fn of(key: &DigestKey<Fingerprinting>, caller: &Caller, number: &CandidateNumber) -> Self {
         let digits = number.digits();
         let first = |count| digits.get(..count).unwrap_or(digits);
         let (wide, narrow) = match number {
@@ -51,7 +62,7 @@ impl NumberDigests {
         let application = caller.application;
         let digest_of = |what: &str, known: &str| {
             let known = Sensitive::new(format!("{application}{known}"));
-            digest(keys, what, known.expose())
+            digest(key, what, known.expose())
         };
         let volume: Group = digest_of("velocity volume", wide);
         let part_volume: Group = match narrow == wide {
@@ -61,10 +72,10 @@ impl NumberDigests {
         let [a, b, c, d, e, f, g, h, ..] = part_volume;
         let group = Sensitive::new(format!("{application}{wide}{}", number.last()));
         Self {
-            group: digest(keys, "velocity group", group.expose()),
+            group: digest(key, "velocity group", group.expose()),
             member: GroupMember {
                 part: [a, b, c, d, e, f, g, h],
-                digest: digest(keys, "velocity number", digits),
+                digest: digest(key, "velocity number", digits),
             },
             volume,
             part_volume,
@@ -73,25 +84,31 @@ impl NumberDigests {
 }
 
 /// Truncated fingerprint of a kind of its own, which cannot be compared with any token's.
-fn digest<const LENGTH: usize>(keys: &TenantKeys, kind: &str, value: &str) -> [u8; LENGTH] {
+fn digest<const LENGTH: usize>(
+    key: &DigestKey<Fingerprinting>,
+    kind: &str,
+    value: &str,
+) -> [u8; LENGTH] {
     let mut digest = [0; LENGTH];
     for (byte, fingerprint_byte) in digest
         .iter_mut()
-        .zip(keys.fingerprint(kind, value).as_bytes())
+        .zip(key.fingerprint(kind, value).as_bytes())
     {
         *byte = *fingerprint_byte;
     }
     digest
 }
 
-/// The counter of invalid numbers: a public key, or session, at one address.
+/// The counters of invalid numbers: a public key, or session, at one address. One for each version of the key, the oldest
+/// first: all of them are counted, and the first one decides. Servers have none.
 ///
 /// Servers are trusted not to generate numbers, and relay the mistakes of all their customers.
-pub(super) fn client_group(keys: &TenantKeys, caller: &Caller) -> Option<Group> {
-    if caller.application_kind != ApplicationKind::Public {
-        return None;
-    }
-    let address = caller.origin.map_or_else(String::new, network_of);
-    let client = format!("{} {address}", caller.key);
-    Some(digest(keys, "velocity suspect", &client))
+pub(super) fn client_groups(keys: &TenantKeys, caller: &Caller) -> impl Iterator<Item = Group> {
+    let is_public = caller.application_kind == ApplicationKind::Public;
+    let client = is_public.then(|| {
+        let address = caller.origin.map_or_else(String::new, network_of);
+        format!("{} {address}", caller.key)
+    });
+    let versions = keys.fingerprint_versions();
+    versions.filter_map(move |key| Some(digest(key, "velocity suspect", client.as_ref()?)))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cloakroom_platform::api::FieldError;
 use cloakroom_platform::clock::Uptime;
 
-use super::digests::client_group;
+use super::digests::{Group, client_groups};
 use super::reject::reject;
 use super::{Error, Velocity, store};
 use crate::caller::Caller;
@@ -30,11 +30,21 @@ pub async fn count_invalid_numbers(
         return Ok(());
     }
     let keys = velocity.vault.keys.of(caller.tenant).await?;
-    let Some(client) = client_group(&keys, caller) else {
-        return Ok(());
-    };
     // One more than is tolerated has the same effect as a thousand.
     let count = count.min(TOLERATED + 1);
+    let mut decision = None;
+    for client in client_groups(&keys, caller) {
+        let waiting = count_of_client(velocity, client, count).await;
+        decision.get_or_insert(waiting);
+    }
+    match decision.flatten() {
+        None => Ok(()),
+        Some(retry_after) => Err(reject(velocity, caller, "mistakes", retry_after).await),
+    }
+}
+
+/// Counts invalid numbers of a client; returns how long it is blocked.
+async fn count_of_client(velocity: &Velocity, client: Group, count: usize) -> Option<Duration> {
     let shared = match &velocity.vault.redis {
         Some(redis) => {
             let environment = velocity.vault.keys.environment();
@@ -48,8 +58,5 @@ pub async fn count_invalid_numbers(
     let own = velocity
         .memory()
         .count_invalid(client, count, Uptime::now());
-    match shared.unwrap_or(own) {
-        None => Ok(()),
-        Some(retry_after) => Err(reject(velocity, caller, "mistakes", retry_after).await),
-    }
+    shared.unwrap_or(own)
 }

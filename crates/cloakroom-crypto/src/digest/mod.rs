@@ -78,6 +78,15 @@ pub fn named_uuid_bytes(scope: &[u8; 16], name: &str) -> [u8; 16] {
     bytes
 }
 
+/// The digest under which a secret is stored and looked up, with `domain` as the domain separator (`"api-key"`).
+///
+/// Not keyed: it is for secrets of at least 128 random bits only, which cannot be guessed from it, and it must survive the
+/// rotation of every key. Parts are length-prefixed.
+pub fn secret_digest(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
+    let head = [b"secret.v1", domain.as_bytes()];
+    primitives::sha256_fields(head.into_iter().chain(parts.iter().copied()))
+}
+
 /// SHA-256 of `content`, for content-addressed names.
 ///
 /// Not keyed: its readers have the content, and all nodes must compute the same name.

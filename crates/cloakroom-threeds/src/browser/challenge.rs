@@ -20,6 +20,7 @@ use crate::sessions::{self, Session};
 /// network. The response is a page that posts a message to its parent windows.
 #[utoipa::path(
     post, path = "/3ds/sessions/{id}/challenge-notification", tag = "3-D Secure",
+    operation_id = "notify_challenge_completion",
     params(("id" = String, Path, description = "The session ID.")),
     request_body(content = ChallengeForm, content_type = "application/x-www-form-urlencoded"),
     responses(
@@ -66,6 +67,7 @@ pub(super) async fn notify(
 /// Show a page that requires no action.
 #[utoipa::path(
     get, path = "/3ds/sessions/{id}/challenge-notification", tag = "3-D Secure",
+    operation_id = "show_challenge_notification",
     params(("id" = String, Path, description = "The session ID.")),
     responses((status = 200, description = "A page.", content_type = "text/html")),
 )]

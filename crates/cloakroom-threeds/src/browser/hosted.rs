@@ -55,6 +55,7 @@ type Request = (
 /// For sessions created with `callback_urls`. `apiKey` is a public API key of the tenant.
 #[utoipa::path(
     get, path = "/3ds/redirect/{id}", tag = "3-D Secure",
+    operation_id = "show_hosted_threeds_page",
     params(
         ("id" = String, Path, description = "The session ID."),
         ("apiKey" = String, Query, description = "A public API key of the tenant."),
@@ -138,6 +139,7 @@ struct HostedBody {
 /// Send the device data of the hosted page.
 #[utoipa::path(
     post, path = "/3ds/redirect/{id}/device", tag = "3-D Secure",
+    operation_id = "send_hosted_device_info",
     params(
         ("id" = String, Path, description = "The session ID."),
         ("apiKey" = String, Query, description = "A public API key of the tenant."),
@@ -200,6 +202,7 @@ fn method_form(server: &ThreedsServer, session: &Session) -> serde_json::Value {
 /// Authenticate from the hosted page.
 #[utoipa::path(
     post, path = "/3ds/redirect/{id}/authenticate", tag = "3-D Secure",
+    operation_id = "authenticate_hosted_session",
     params(
         ("id" = String, Path, description = "The session ID."),
         ("apiKey" = String, Query, description = "A public API key of the tenant."),
@@ -263,6 +266,7 @@ fn challenge_form(session: &Session) -> Option<(String, String)> {
 /// Get the callback URL for the outcome.
 #[utoipa::path(
     post, path = "/3ds/redirect/{id}/finish", tag = "3-D Secure",
+    operation_id = "complete_hosted_session",
     params(
         ("id" = String, Path, description = "The session ID."),
         ("apiKey" = String, Query, description = "A public API key of the tenant."),
@@ -293,6 +297,7 @@ pub(super) async fn finish(
 /// still complete the challenge, and otherwise it times out.
 #[utoipa::path(
     post, path = "/3ds/redirect/{id}/cancel", tag = "3-D Secure",
+    operation_id = "cancel_hosted_session",
     params(
         ("id" = String, Path, description = "The session ID."),
         ("apiKey" = String, Query, description = "A public API key of the tenant."),

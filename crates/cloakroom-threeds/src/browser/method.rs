@@ -20,6 +20,7 @@ use crate::sessions;
 /// parent windows.
 #[utoipa::path(
     post, path = "/3ds/sessions/{id}/method-notification", tag = "3-D Secure",
+    operation_id = "notify_method_completion",
     params(("id" = String, Path, description = "The session ID.")),
     request_body(content = MethodForm, content_type = "application/x-www-form-urlencoded"),
     responses(
@@ -57,6 +58,7 @@ pub(super) async fn notify(
 /// Show a page that requires no action.
 #[utoipa::path(
     get, path = "/3ds/sessions/{id}/method-notification", tag = "3-D Secure",
+    operation_id = "show_method_notification",
     params(("id" = String, Path, description = "The session ID.")),
     responses((status = 200, description = "A page.", content_type = "text/html")),
 )]

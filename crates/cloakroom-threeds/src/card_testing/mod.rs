@@ -135,7 +135,13 @@ pub async fn group_of(cards: &CardTesting, caller: &Caller) -> Result<Option<Str
     }
     let keys = cards.vault.keys.of(caller.tenant).await?;
     let address = caller.origin.map_or_else(String::new, network_of);
-    let digest = keys.fingerprint("threeds refusals", &format!("{} {address}", caller.key));
+    let client = format!("{} {address}", caller.key);
+    // The oldest version: all nodes use it until it is destroyed, so replacing the key does not split the counter.
+    let versions = keys.fingerprint_versions();
+    let mut digests = versions.map(|key| key.fingerprint("threeds refusals", &client));
+    let Some(digest) = digests.next() else {
+        return Ok(None);
+    };
     let digest = digest.as_bytes().iter().take(16);
     Ok(Some(digest.map(|byte| format!("{byte:02x}")).collect()))
 }

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use cloakroom_core::keys::TenantKeys;
+use cloakroom_core::keys::{OtherFingerprint, TenantKeys};
 use cloakroom_crypto::Fingerprint;
 use cloakroom_expressions::Template;
 use cloakroom_platform::api::FieldError;
 use serde_json::{Map, Value};
 
-use super::{evaluate_to_text, fingerprint_by_type, fingerprint_of, normalize};
+use super::{default_text, evaluate_to_text, fingerprint_of, normalize, other_fingerprints_of};
 use crate::search_expressions::Domain;
 use crate::types::{TokenKind, evaluate_truncated};
+
+// Domains of the terms of metadata. Stored terms depend on them, so they keep their values.
+const METADATA: &str = "metadata";
+const FOLDED_METADATA: &str = "folded metadata";
 
 /// A search term, truncated to its length in the `term` table.
 pub type Term = [u8; 16];
@@ -44,16 +48,21 @@ pub enum FingerprintSource<'a> {
 #[derive(Default)]
 pub struct Digests {
     pub fingerprint: Option<Fingerprint>,
+    /// The fingerprints under other versions of the key, while it is replaced.
+    pub other_fingerprints: Vec<OtherFingerprint>,
     pub terms: Vec<Term>,
 }
 
 impl DigestInput<'_> {
     pub fn digest(&self, keys: &TenantKeys) -> Result<Digests, Vec<FieldError>> {
         let mut broken = Vec::new();
-        let fingerprint = self.fingerprint(keys).unwrap_or_else(|rule| {
+        let text = self.fingerprint_text().unwrap_or_else(|rule| {
             broken.push(FieldError::new("fingerprint_expression", rule));
             None
         });
+        let text = text.as_deref();
+        let fingerprint = text.map(|text| fingerprint_of(keys, self.kind, text));
+        let others = text.map(|text| other_fingerprints_of(keys, self.kind, text));
         let mut terms: Vec<Term> = fingerprint.iter().map(fingerprint_term).collect();
         for (index, search_index) in self.search_indexes.iter().enumerate() {
             match self.index_text(&search_index.template) {
@@ -69,17 +78,20 @@ impl DigestInput<'_> {
         if !broken.is_empty() {
             return Err(broken);
         }
-        Ok(Digests { fingerprint, terms })
+        Ok(Digests {
+            fingerprint,
+            other_fingerprints: others.unwrap_or_default(),
+            terms,
+        })
     }
 
-    fn fingerprint(&self, keys: &TenantKeys) -> Result<Option<Fingerprint>, String> {
+    fn fingerprint_text(&self) -> Result<Option<String>, String> {
         Ok(match self.fingerprint {
             FingerprintSource::Nothing => None,
-            FingerprintSource::Type => fingerprint_by_type(keys, self.kind, self.data),
+            FingerprintSource::Type => default_text(self.kind, self.data),
             FingerprintSource::Given(template) => {
                 let metadata = self.metadata.cloned().map_or(Value::Null, Value::Object);
-                let text = fingerprint_text(self.kind, template, self.data, &metadata)?;
-                Some(fingerprint_of(keys, self.kind, &text))
+                Some(fingerprint_text(self.kind, template, self.data, &metadata)?)
             }
         })
     }
@@ -121,22 +133,30 @@ fn data_term(keys: &TenantKeys, domain: &Domain, value: &str) -> Term {
     keys.term(domain.as_str(), normalize(value).as_bytes())
 }
 
-/// The terms of a searched value: one per domain, because a search specifies no expression.
+/// The terms of a searched value: one per domain, because a search specifies no expression, and per version of the key.
 pub fn data_terms(keys: &TenantKeys, domains: &[Domain], value: &str) -> Vec<Term> {
-    let term = |domain| data_term(keys, domain, value);
-    domains.iter().map(term).collect()
+    let value = normalize(value);
+    let terms = |domain: &Domain| keys.terms(domain.as_str(), value.as_bytes());
+    domains.iter().flat_map(terms).collect()
 }
 
 /// The case-sensitive term of a metadata entry.
-pub fn metadata_term(keys: &TenantKeys, key: &str, value: &str) -> Term {
-    keys.term("metadata", pair(key, value).as_bytes())
+fn metadata_term(keys: &TenantKeys, key: &str, value: &str) -> Term {
+    keys.term(METADATA, pair(key, value).as_bytes())
+}
+
+/// The case-sensitive terms of a searched metadata entry, one per version of the key. A token with the entry has exactly
+/// one of them.
+pub fn searched_metadata_terms(keys: &TenantKeys, key: &str, value: &str) -> Vec<Term> {
+    keys.terms(METADATA, pair(key, value).as_bytes())
 }
 
 /// The terms of a case-insensitive metadata entry. A token with the entry has exactly one of them.
-pub fn folded_metadata_terms(keys: &TenantKeys, key: &str, value: &str) -> [Term; 2] {
-    let (key, value) = (fold_case(key), fold_case(value));
-    let exact = metadata_term(keys, &key, &value);
-    [exact, folded_term(keys, &key, &value)]
+pub fn folded_metadata_terms(keys: &TenantKeys, key: &str, value: &str) -> Vec<Term> {
+    let pair = pair(&fold_case(key), &fold_case(value));
+    let mut terms = keys.terms(METADATA, pair.as_bytes());
+    terms.extend(keys.terms(FOLDED_METADATA, pair.as_bytes()));
+    terms
 }
 
 /// One term per entry as given, and one per case-folded entry unless the token has that entry already.
@@ -155,7 +175,7 @@ fn metadata_terms(keys: &TenantKeys, metadata: &Map<String, Value>) -> Vec<Term>
 }
 
 fn folded_term(keys: &TenantKeys, key: &str, value: &str) -> Term {
-    keys.term("folded metadata", pair(key, value).as_bytes())
+    keys.term(FOLDED_METADATA, pair(key, value).as_bytes())
 }
 
 /// Encodes an entry unambiguously: no two entries have the same encoding.

@@ -17,12 +17,12 @@ pub use self::attribute::{
 pub use self::details::Details;
 pub use self::digest::{
     DigestInput, Digests, FingerprintSource, SearchIndex, Term, data_terms, fingerprint_term,
-    fingerprint_text, fold_case, folded_metadata_terms, metadata_term,
+    fingerprint_text, fold_case, folded_metadata_terms, searched_metadata_terms,
 };
 pub use self::expression::{evaluate_to_text, parse_mask, parse_template, sources};
 pub use self::fingerprint::{
-    base58, fingerprint_by_type, fingerprint_of, normalize, numbers_in_search, numbers_of,
-    shown_fingerprint,
+    base58, default_text, fingerprint_of, normalize, numbers_in_search, numbers_of,
+    other_fingerprints_of, shown_fingerprint,
 };
 pub use self::id::{NewId, TokenId};
 pub use self::metadata::validate as metadata;

@@ -18,10 +18,12 @@ use uuid::Uuid;
 use super::store::SealedIntent;
 use super::{Error, IntentView, TokenIntent, store};
 use crate::attributes::{
-    self as attributes, Details, fingerprint_by_type, numbers_of, ok_or_collect,
+    self as attributes, Details, default_text, fingerprint_of, numbers_of, ok_or_collect,
+    other_fingerprints_of,
 };
 use crate::client_encryption::{RequestData, SentData, resolve_request_data};
 use crate::data_vault::DataVault;
+use crate::fingerprint_pairs;
 use crate::security_codes::{self, Retention, SealedCode};
 use crate::types::{SecurityCode, TokenKind, ValidatedData, validate_data};
 
@@ -65,6 +67,7 @@ async fn create_once(
 pub struct PreparedIntent {
     view: IntentView,
     sealed: Vec<u8>,
+    digest_epoch: i32,
     code: Option<SealedCode>,
 }
 
@@ -89,6 +92,7 @@ impl PreparedIntent {
         SealedIntent {
             intent: &self.view.intent,
             sealed: &self.sealed,
+            digest_epoch: self.digest_epoch,
             code: self.code.as_ref(),
         }
     }
@@ -116,12 +120,18 @@ pub async fn prepare(
     let value: Value =
         serde_json::from_slice(validated.data.expose()).map_err(|_| keys::Error::Integrity)?;
     velocity::admit(&vault.velocity, caller, &numbers_of(kind, &value, None)).await?;
+    let text = default_text(kind, &value);
+    let text = text.as_deref();
+    let fingerprint = text.map(|text| fingerprint_of(&keys, kind, text));
+    let others = text.map(|text| other_fingerprints_of(&keys, kind, text));
+    let pairs = std::iter::once((fingerprint, others.as_deref().unwrap_or_default()));
+    fingerprint_pairs::insert(&vault.db, caller.tenant, pairs).await?;
     let created_at = vault.clock.now().await?;
     let retention = caller.quotas.token_intent_retention;
     let intent = TokenIntent {
         id: ids::new_uuid(),
         kind,
-        fingerprint: fingerprint_by_type(&keys, kind, &value),
+        fingerprint,
         created_by: caller.application,
         created_at,
         expires_at: created_at.checked_add(retention).unwrap_or(Timestamp::MAX),
@@ -143,6 +153,7 @@ pub async fn prepare(
     Ok(PreparedIntent {
         view: IntentView { intent, details },
         sealed,
+        digest_epoch: keys.digest_epoch(),
         code,
     })
 }

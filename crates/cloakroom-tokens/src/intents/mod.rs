@@ -8,6 +8,7 @@ mod create;
 mod delete;
 mod find;
 mod intent;
+mod redigest;
 mod reseal;
 mod store;
 mod sweep;
@@ -23,6 +24,7 @@ pub use self::create::{NewIntent, PreparedIntent, create, insert_within, prepare
 pub use self::delete::delete;
 pub use self::find::{exists, find, open, read_entries, reveal};
 pub use self::intent::{IntentView, OpenedIntent, RevealedIntent, TokenIntent};
+pub use self::redigest::{count_former, redigest};
 pub use self::reseal::reseal;
 pub(crate) use self::store::{STATEMENTS, all_intents_locked, deleted_intents, locked_intents};
 pub use self::sweep::sweep;

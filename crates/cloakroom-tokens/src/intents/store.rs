@@ -2,7 +2,7 @@
 
 use cloakroom_core::audit::{AuditedStatement, audited};
 use cloakroom_core::keys::ResealedPage;
-use cloakroom_core::{fenced, replace_sealed, sealed_page};
+use cloakroom_core::{fenced_digests, replace_sealed, sealed_page};
 use cloakroom_crypto::Fingerprint;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
@@ -70,9 +70,9 @@ statements! {
             insert into token_intent
                 (tenant_id, intent_id, kind, fingerprint, sealed, created_by, created_at,
                  expires_at, code_key_id, code_sealed, code_until)
-            values ($1, $2, $3, $4, ", fenced!("$1", "$5"), ", $6, $7, $8, $9, $10, $11)
+            values ($1, $2, $3, $4, ", fenced_digests!("$1", "$5", "$12"), ", $6, $7, $8, $9, $10, $11)
             returning true
-        ), ", audited!("fresh", entries = "$12", responses = "$13", events = "$14"), "
+        ), ", audited!("fresh", entries = "$13", responses = "$14", events = "$15"), "
         select true
         from fresh");
     FIND: "token_intents::find" =
@@ -94,6 +94,20 @@ statements! {
         "token_intent", "intent_id",
         "intent_id, kind, fingerprint, created_by, created_at, expires_at, sealed");
     REPLACE_SEALED: "token_intents::replace_sealed" = replace_sealed!("token_intent", "intent_id");
+    // Replaces fingerprints and the values that are bound to them, each only if it is still the one that was opened.
+    REPLACE_FINGERPRINTS: "token_intents::replace_fingerprints" = concat!(
+        "with at_once as materialized (
+            select set_config('synchronous_commit', 'off', true)
+        )
+        update token_intent
+        set sealed = ", fenced_digests!("$1", "given.sealed", "$6"), ",
+            fingerprint = given.fingerprint
+        from at_once, unnest($2::uuid[], $3::bytea[], $4::bytea[], $5::bytea[])
+            as given (id, opened, sealed, fingerprint)
+        where token_intent.tenant_id = $1
+          and token_intent.intent_id = given.id
+          and substring(token_intent.sealed from 3 for 20) = given.opened
+        returning true");
     DELETE: "token_intents::delete" = concat!(
         "with gone as (
             delete from token_intent
@@ -142,6 +156,8 @@ statements! {
 pub(super) struct SealedIntent<'a> {
     pub intent: &'a TokenIntent,
     pub sealed: &'a [u8],
+    /// The age of the keys that the fingerprint was computed with.
+    pub digest_epoch: i32,
     pub code: Option<&'a SealedCode>,
 }
 
@@ -153,6 +169,7 @@ pub(super) async fn insert(
     let SealedIntent {
         intent,
         sealed,
+        digest_epoch,
         code,
     } = new;
     let fingerprint = intent.fingerprint.as_ref();
@@ -168,6 +185,7 @@ pub(super) async fn insert(
         &code.map(|code| &code.key_id),
         &code.map(|code| &code.sealed),
         &code.map(|code| code.until),
+        digest_epoch,
     ];
     change.run(&INSERT, params).await?;
     Ok(())
@@ -217,6 +235,49 @@ pub(super) async fn replace_sealed(
     page: ResealedPage,
 ) -> Result<ResealedPage, Error> {
     page.write(db, &REPLACE_SEALED, tenant).await
+}
+
+/// Intents with new fingerprints, as parameters.
+#[derive(Default)]
+pub(super) struct RefingerprintedIntents {
+    ids: Vec<Uuid>,
+    opened: Vec<Vec<u8>>,
+    sealed: Vec<Vec<u8>>,
+    fingerprints: Vec<Option<Vec<u8>>>,
+}
+
+impl RefingerprintedIntents {
+    /// Adds an intent; `opened` identifies the value that was opened.
+    pub(super) fn push(&mut self, intent: &TokenIntent, opened: Vec<u8>, sealed: Vec<u8>) {
+        let fingerprint = intent.fingerprint.as_ref();
+        self.ids.push(intent.id);
+        self.opened.push(opened);
+        self.sealed.push(sealed);
+        let bytes = fingerprint.map(|print| print.as_bytes().to_vec());
+        self.fingerprints.push(bytes);
+    }
+}
+
+/// Writes new fingerprints, computed with keys of this epoch; returns how many intents were still the same.
+pub(super) async fn replace_fingerprints(
+    db: &Db,
+    tenant: TenantId,
+    intents: &RefingerprintedIntents,
+    digest_epoch: i32,
+) -> Result<u64, Error> {
+    if intents.ids.is_empty() {
+        return Ok(0);
+    }
+    let params: Params<'_> = &[
+        &tenant.number,
+        &intents.ids,
+        &intents.opened,
+        &intents.sealed,
+        &intents.fingerprints,
+        &digest_epoch,
+    ];
+    let rows = db.write(&REPLACE_FINGERPRINTS, params).await?;
+    Ok(rows.len() as u64)
 }
 
 fn intent(row: &Row) -> Option<TokenIntent> {

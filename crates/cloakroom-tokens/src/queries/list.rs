@@ -3,6 +3,7 @@
 use cloakroom_core::access::{Container, Permission, Resource};
 use cloakroom_core::audit::Operation;
 use cloakroom_core::caller::Caller;
+use cloakroom_core::keys::TenantKeys;
 use cloakroom_core::{keys, velocity};
 use cloakroom_crypto::Fingerprint;
 use cloakroom_platform::api::FieldError;
@@ -11,10 +12,13 @@ use cloakroom_platform::storage;
 use super::cursor::{self, Endpoint, Position};
 use super::store::{self, PageStart, SortKey, TermFilter};
 use super::{Condition, Error, Filter, Page};
-use crate::attributes::{Term, data_terms, fingerprint_term, metadata_term, numbers_in_search};
+use crate::attributes::{
+    Term, data_terms, fingerprint_term, numbers_in_search, searched_metadata_terms,
+};
 use crate::containers;
+use crate::fingerprint_pairs::find_other;
 use crate::search_expressions::domains;
-use crate::tokens::{self, SearchTerms, TokenRow, TokenVault, TokenView};
+use crate::tokens::{self, SearchTerms, Token, TokenRow, TokenVault, TokenView};
 use crate::types::TokenKind;
 
 /// Rows per scan if the caller's rules cover only some of them, and scans per request.
@@ -104,6 +108,7 @@ async fn read_page(
     tokens.retain(|view| {
         let container = filter.container.as_ref();
         container.is_none_or(|container| container.holds(&view.token.container))
+            && scan.table_filter.is_met_by(&view.token)
     });
     tokens::record_reads(vault, caller, operation(permission), &tokens).await?;
     Ok(TokenPage { tokens, next })
@@ -147,6 +152,8 @@ enum TableFilter {
     Kinds(Vec<i16>),
     Term(TermFilter),
     AnyTerm(Vec<Term>),
+    /// Both fingerprints of a value, while the key is replaced.
+    AnyFingerprint([Fingerprint; 2]),
 }
 
 impl TableFilter {
@@ -167,25 +174,58 @@ impl TableFilter {
                 Some(Self::AnyTerm(data_terms(&keys, &domains, value.expose())))
             }
             Some(Condition::Metadata { key, value }) => {
-                Some(Self::Term(TermFilter::of(metadata_term(&keys, key, value))))
-            }
-            Some(Condition::Fingerprint(text)) => fingerprint(text).map(|print| {
-                Self::Term(TermFilter {
-                    term: fingerprint_term(&print),
-                    fingerprint: Some(print),
+                let terms = searched_metadata_terms(&keys, key, value);
+                Some(match terms[..] {
+                    [term] => Self::Term(TermFilter::of(term)),
+                    _ => Self::AnyTerm(terms),
                 })
-            }),
+            }
+            Some(Condition::Fingerprint(text)) => match fingerprint(text) {
+                Some(print) => Some(Self::fingerprint(vault, caller, &keys, print).await?),
+                None => None,
+            },
         })
     }
 }
 
 impl TableFilter {
+    async fn fingerprint(
+        vault: &TokenVault,
+        caller: &Caller,
+        keys: &TenantKeys,
+        print: Fingerprint,
+    ) -> Result<Self, Error> {
+        let tenant = caller.tenant;
+        Ok(match find_other(&vault.db, tenant, keys, &print).await? {
+            Some(other) => Self::AnyFingerprint([print, other]),
+            None => Self::Term(TermFilter {
+                term: fingerprint_term(&print),
+                fingerprint: Some(print),
+            }),
+        })
+    }
+
+    /// Whether a token on the page meets the condition, as far as terms do not show it.
+    fn is_met_by(&self, token: &Token) -> bool {
+        match self {
+            Self::AnyFingerprint(prints) => {
+                let fingerprint = token.fingerprint;
+                fingerprint.is_some_and(|print| prints.contains(&print))
+            }
+            Self::Kinds(_) | Self::Term(_) | Self::AnyTerm(_) => true,
+        }
+    }
+
     /// The terms that every token on the page must have.
     fn search_terms(&self) -> Option<SearchTerms> {
         match self {
             Self::Kinds(_) => None,
             Self::Term(filter) => Some(SearchTerms::any_of(vec![filter.term])),
             Self::AnyTerm(terms) => Some(SearchTerms::any_of(terms.clone())),
+            Self::AnyFingerprint(prints) => {
+                let terms = prints.iter().map(fingerprint_term).collect();
+                Some(SearchTerms::any_of(terms))
+            }
         }
     }
 }
@@ -302,6 +342,10 @@ impl Scan<'_> {
             }
             TableFilter::Term(filter) => {
                 store::by_term(db, tenant, filter, page_start, limit).await
+            }
+            TableFilter::AnyFingerprint(prints) => {
+                let terms = prints.map(|print| fingerprint_term(&print));
+                store::by_any_term(db, tenant, &terms, page_start, limit).await
             }
             TableFilter::AnyTerm(terms) => {
                 store::by_any_term(db, tenant, terms, page_start, limit).await

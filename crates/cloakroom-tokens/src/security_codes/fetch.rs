@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cloakroom_core::keys::VAULT;
 use cloakroom_platform::clock::Uptime;
 use cloakroom_platform::storage::Redis;
 use tokio::time::timeout;
@@ -62,6 +63,10 @@ async fn fetch(codes: &SecurityCodes, redis: &Redis, id: KeyId) -> Result<Arc<Li
         .min(id.left(now.map_err(|_| KeyError::Unreachable)?));
     let lifetime = Lifetime::for_fetched_key(started_at, left);
     let kek = codes.vault.keys.security_codes();
+    if kek.lacks_version_of(&found.wrapped) {
+        // The key was rotated, and this node has not learned of it yet.
+        codes.vault.keys.evict(VAULT).await;
+    }
     let key = LiveKey::unwrap(id, lifetime, &found.wrapped, kek, environment)
         .map_err(|_| KeyError::Altered)?;
     let key = Arc::new(key);

@@ -21,6 +21,7 @@ pub(super) async fn publish(
         return Ok(());
     };
     let environment = codes.vault.keys.environment();
+    codes.vault.keys.refresh_if_stale().await;
     let kek = codes.vault.keys.security_codes();
     // Redis is contacted nevertheless, which detects whether it is available.
     let keys = match codes.publishing.is_allowed() {

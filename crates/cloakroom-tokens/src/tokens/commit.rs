@@ -4,12 +4,15 @@ use cloakroom_core::audit::{self, AuditedStatement, AuditedTransaction};
 use cloakroom_core::idempotency::{self, PendingResponse};
 use cloakroom_crypto::Fingerprint;
 use cloakroom_platform::ids::TenantId;
-use cloakroom_platform::storage::Error;
+use cloakroom_platform::storage::{Error, Transaction};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::expire::delete_one_expired;
-use super::store::{self, ClaimKey, PendingInsert, SealedToken, Write, WriteContext, WriteResult};
+use super::store::{
+    self, PendingInsert, PreviousState, SealedToken, Write, WriteContext, WriteResult,
+};
+use crate::fingerprint_pairs;
 use crate::tokens::TokenVault;
 
 /// Writes atomically. After a claim conflict, claims of expired tokens are released, so that a retry can succeed.
@@ -19,15 +22,13 @@ pub(super) async fn commit(
     writes: Vec<Write>,
     response: PendingResponse<'_>,
 ) -> Result<WriteResult, Error> {
-    let claims: Vec<ClaimKey> = writes
-        .iter()
-        .filter_map(|write| write.unique_keys().claim)
-        .collect();
+    let claims: Vec<ClaimedFingerprints> = claims(writes.iter().filter_map(Write::token));
+    insert_pairs(vault, tenant, writes.iter().filter_map(Write::token)).await?;
     let times: Vec<(Uuid, Timestamp)> = writes.iter().filter_map(Write::written_row).collect();
     match write_all(vault, tenant, writes, response).await {
         Err(error) if error.is_conflict("claim_pkey") => {
             for claim in claims {
-                release_expired(vault, tenant, claim).await?;
+                release_claims(vault, tenant, &claim).await?;
             }
             Ok(WriteResult::Conflict)
         }
@@ -52,19 +53,53 @@ pub(super) async fn commit(
     }
 }
 
-/// Deletes an expired token that still holds a claim.
-pub(super) async fn release_expired(
+/// The fingerprints of a token with deduplication, under all versions of the key.
+pub(super) struct ClaimedFingerprints {
+    fingerprints: Vec<Fingerprint>,
+    container: i32,
+}
+
+/// The claims of writes, by which a conflict is resolved.
+pub(super) fn claims<'a>(
+    tokens: impl Iterator<Item = (&'a SealedToken, Option<&'a PreviousState>)>,
+) -> Vec<ClaimedFingerprints> {
+    let claiming = tokens.filter(|(token, _)| token.claims);
+    claiming
+        .map(|(token, _)| ClaimedFingerprints {
+            fingerprints: token.fingerprints().collect(),
+            container: token.container_number,
+        })
+        .collect()
+}
+
+/// Stores both fingerprints of each value while the key is replaced, before anything shows one of them.
+pub(super) async fn insert_pairs<'a>(
     vault: &TokenVault,
     tenant: TenantId,
-    claim: ClaimKey,
+    tokens: impl Iterator<Item = (&'a SealedToken, Option<&'a PreviousState>)>,
 ) -> Result<(), Error> {
-    let fingerprint = Fingerprint::from(claim.fingerprint);
-    let container = claim.container_number;
-    let claimant = store::find_expired_claimant(&vault.db, tenant, &fingerprint, container).await?;
-    if let Some(key) = claimant {
-        delete_one_expired(vault, tenant, &key).await?;
+    let values = tokens.map(|(token, _)| (token.fingerprint, &token.other_fingerprints[..]));
+    fingerprint_pairs::insert(&vault.db, tenant, values).await
+}
+
+/// Deletes an expired token that still holds a claim, and claims that outlived their token.
+pub(super) async fn release_claims(
+    vault: &TokenVault,
+    tenant: TenantId,
+    claim: &ClaimedFingerprints,
+) -> Result<(), Error> {
+    let (db, container) = (&vault.db, claim.container);
+    for fingerprint in &claim.fingerprints {
+        let claimant = store::find_expired_claimant(db, tenant, fingerprint, container).await?;
+        if let Some(key) = claimant {
+            delete_one_expired(vault, tenant, &key).await?;
+        }
     }
-    Ok(())
+    match &claim.fingerprints[..] {
+        [] | [_] => Ok(()),
+        // The key is being replaced.
+        all => store::delete_stale_claims(db, tenant, all, container).await,
+    }
 }
 
 async fn write_all(
@@ -94,7 +129,13 @@ async fn write_all(
         }
         return Ok(WriteResult::of_one(is_written));
     }
-    if let [write] = &writes[..] {
+    let needs_transaction = |write: &Write| {
+        let token = write.token();
+        token.is_some_and(|(token, before)| store::needs_other_claims(token, before))
+    };
+    if let [write] = &writes[..]
+        && !needs_transaction(write)
+    {
         let change = audit::begin_statement(&vault.audit, write.entries(), response).await?;
         let is_written = store::write(change, tenant, write, context).await?;
         return Ok(WriteResult::of_one(is_written));
@@ -118,7 +159,8 @@ async fn write_all(
 
 /// Takes the insert out if it is the only write and converts no intent. Such inserts are batched across requests.
 fn take_batchable(writes: &mut Vec<Write>) -> Option<SealedToken> {
-    let is_batchable = matches!(&writes[..], [Write::Insert(new)] if new.intents.is_empty());
+    let is_batchable = matches!(&writes[..], [Write::Insert(new)]
+        if new.intents.is_empty() && !store::needs_other_claims(new, None));
     match writes.pop_if(|_| is_batchable)? {
         Write::Insert(token) | Write::Update(_, token) => Some(token),
         Write::Consume(..) => None,
@@ -133,6 +175,10 @@ async fn write_within(
     order: &[usize],
     context: WriteContext,
 ) -> Result<WriteResult, Error> {
+    let tokens = order
+        .iter()
+        .filter_map(|position| writes[*position].token());
+    claim_others(transaction, tenant, tokens).await?;
     for position in order {
         let statement = AuditedStatement::within(transaction);
         if !store::write(statement, tenant, &writes[*position], context).await? {
@@ -140,4 +186,21 @@ async fn write_within(
         }
     }
     Ok(WriteResult::Written)
+}
+
+/// Inserts the claims of tokens under other versions of the fingerprint key, if it is being replaced.
+pub(super) async fn claim_others<'a>(
+    transaction: &Transaction,
+    tenant: TenantId,
+    tokens: impl Iterator<Item = (&'a SealedToken, Option<&'a PreviousState>)>,
+) -> Result<(), Error> {
+    let mut tokens: Vec<_> = tokens
+        .filter(|(token, before)| store::needs_other_claims(token, *before))
+        .collect();
+    // A fixed order avoids deadlocks.
+    tokens.sort_by_key(|(token, _)| token.other_claims().next().map(|print| *print.as_bytes()));
+    for (token, before) in tokens {
+        store::claim_others(transaction, tenant, token, before).await?;
+    }
+    Ok(())
 }

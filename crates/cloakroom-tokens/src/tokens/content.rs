@@ -1,10 +1,10 @@
 //! The part of a token that clients control, validated and ready for encryption.
 
 use cloakroom_core::access::Container;
-use cloakroom_core::caller::Caller;
 use cloakroom_core::keys::{self, TenantKeys};
 use cloakroom_core::velocity::CandidateNumber;
 use cloakroom_expressions::Context;
+use cloakroom_platform::ids::TenantId;
 use serde_json::Value;
 
 use super::Error;
@@ -38,11 +38,11 @@ impl Content {
     pub(super) async fn digests(
         &self,
         vault: &TokenVault,
-        caller: &Caller,
+        tenant: TenantId,
         keys: &TenantKeys,
         wants_fingerprint: bool,
     ) -> Result<Digests, Error> {
-        let search_indexes = self.search_indexes(vault, caller).await?;
+        let search_indexes = self.search_indexes(vault, tenant).await?;
         let data = self.data_value()?;
         let metadata = self.attributes.metadata_map();
         let given = self.attributes.fingerprint_template();
@@ -63,9 +63,9 @@ impl Content {
     async fn search_indexes(
         &self,
         vault: &TokenVault,
-        caller: &Caller,
+        tenant: TenantId,
     ) -> Result<Vec<SearchIndex>, Error> {
-        let (expressions, tenant) = (&vault.search_expressions, caller.tenant);
+        let expressions = &vault.search_expressions;
         let texts = self.attributes.shown_search_indexes(self.kind);
         let mut search_indexes = Vec::with_capacity(texts.len());
         for text in texts {

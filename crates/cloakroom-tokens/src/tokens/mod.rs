@@ -45,14 +45,15 @@ pub use self::lock::TokenLocks;
 pub use self::request::{Change, NewToken, TokenPatch};
 pub use self::store::ExportFilter;
 pub(crate) use self::store::{
-    DELETE_STATEMENTS, EXPIRED_STATEMENTS, EXPORT_STATEMENTS, HISTORY_STATEMENTS,
-    IMPORT_STATEMENTS, INSERT_STATEMENTS, READER_STATEMENTS, RESEAL_STATEMENTS, STATEMENTS,
-    TokenRow, UPDATE_STATEMENTS, read_columns, read_list, token_columns,
+    CLAIM_STATEMENTS, DELETE_STATEMENTS, EXPIRED_STATEMENTS, EXPORT_STATEMENTS, HISTORY_STATEMENTS,
+    IMPORT_STATEMENTS, INSERT_STATEMENTS, READER_STATEMENTS, REDIGEST_STATEMENTS,
+    RESEAL_STATEMENTS, STATEMENTS, TokenRow, UPDATE_STATEMENTS, read_columns, read_list,
+    token_columns,
 };
 pub use self::token::Token;
 pub use self::token_vault::TokenVault;
-pub use self::update::reseal;
 pub use self::update::update;
+pub use self::update::{ScannedPage, count_former, redigest, remove_unnamed_rows, reseal};
 pub use self::view::{SearchTerms, TokenView, VisibleData, view_readable};
 pub use self::written_token::WrittenToken;
 use crate::intents;

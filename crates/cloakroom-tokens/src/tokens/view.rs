@@ -62,7 +62,11 @@ impl OpenedToken {
     /// Whether it has the fingerprint and the container of a claim.
     pub(super) fn has(&self, claim: &Claim) -> bool {
         let token = &self.token;
-        token.fingerprint == Some(claim.fingerprint) && token.container == claim.container
+        let mut others = claim.other_fingerprints.iter().map(|it| it.fingerprint);
+        let has_fingerprint = token
+            .fingerprint
+            .is_some_and(|print| print == claim.fingerprint || others.any(|other| print == other));
+        has_fingerprint && token.container == claim.container
     }
 
     /// The time of a write at `now`, later than the write before it: clocks of nodes differ slightly.

@@ -73,6 +73,7 @@ pub fn list_certificates(config: &Config) -> (Vec<UsedCertificate>, Vec<String>)
         ("root_key.transit_ca_file", &config.root_key.transit_ca_file),
         ("audit.sink_ca_file", &config.audit.sink_ca_file),
         ("egress.ca_file", &config.egress.ca_file),
+        ("telemetry.otlp_ca_file", &config.telemetry.otlp_ca_file),
     ];
     for (name, file) in authorities {
         listed.add_file(name, Role::Authority, file.as_deref());

@@ -11,7 +11,8 @@ mod transport;
 
 use std::time::Duration;
 
-use cloakroom_core::cryptoperiods::{self, ClientKeyCount, KeyAge, KeyCount, KeyState, RootCount};
+use cloakroom_core::cryptoperiods::{self, ClientKeyCount, KeyAge, KeyCount, RootCount};
+use cloakroom_core::keys::State;
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::config::Config;
 use cloakroom_platform::storage::{DatabaseClock, Db, Error};
@@ -202,7 +203,7 @@ impl PurposeKeys {
     }
 
     /// The number of keys in a state.
-    pub fn count(&self, state: KeyState) -> i64 {
+    pub fn count(&self, state: State) -> i64 {
         let in_state = self.counts.iter().filter(|count| count.state == state);
         in_state.map(|count| count.keys).sum()
     }

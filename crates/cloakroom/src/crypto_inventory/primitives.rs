@@ -64,7 +64,7 @@ pub const PRIMITIVES: &[Primitive] = &[
         algorithm: "SHA-256",
         key_bits: None,
         library: AWS_LC,
-        used_for: "digests bound to encrypted values, the Merkle trees and chains of the audit log, access states",
+        used_for: "API keys and other secrets of at least 128 random bits, digests bound to encrypted values, the Merkle trees and chains of the audit log, access states",
         quantum: Quantum::Resistant,
         symbols: &["SHA256"],
         places: &[PRIMITIVES_FILE, "cloakroom-crypto/src/merkle.rs"],
@@ -173,7 +173,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ),
     (
         "passwords",
-        "None are stored. API keys have at least 70 random bits; only their HMAC-SHA-256 is stored.",
+        "None are stored. API keys have at least 128 random bits; only SHA-256 digests of the whole key are stored.",
     ),
     (
         "memory",

@@ -81,7 +81,7 @@ fn row(purpose: KeyPurpose) -> Option<(&'static str, &'static str, &'static str,
         ),
         KeyPurpose::Control => (
             HMAC,
-            "digests of API keys, session nonces and invitations; authenticates rows that grant permissions, and events",
+            "authenticates rows that grant permissions, keysets, events, and tables of BINs and card ranges",
             BY_ROOT,
             "access",
         ),

@@ -79,14 +79,29 @@ pub const CONNECTIONS: &[Connection] = &[
         authentication: "server certificate",
         uses_tls: |config| {
             let audit = &config.audit;
-            (audit.sink_url.is_some() || audit.sink_syslog.is_some()).then_some(true)
+            let urls = audit.sink_url.is_some() || audit.stream_url.is_some();
+            let servers = audit.sink_syslog.is_some() || audit.stream_syslog.is_some();
+            (urls || servers).then_some(true)
         },
         places: &[
             "cloakroom/src/sinks/mod.rs",
-            "cloakroom/src/sinks/connection.rs",
+            "cloakroom-platform/src/outbound.rs",
             "cloakroom/src/sinks/post.rs",
+            "cloakroom/src/sinks/stream.rs",
             "cloakroom/src/sinks/syslog.rs",
         ],
+    },
+    Connection {
+        name: "collector of traces and metrics (OTLP)",
+        authentication: "server certificate; headers of telemetry.otlp_headers_file",
+        uses_tls: |config| {
+            let telemetry = &config.telemetry;
+            let endpoints = [&telemetry.otlp_endpoint, &telemetry.otlp_metrics_endpoint];
+            let mut endpoints = endpoints.into_iter().flatten().peekable();
+            endpoints.peek()?;
+            Some(endpoints.all(|url| url.starts_with("https://")))
+        },
+        places: &["cloakroom-platform/src/telemetry/otlp/client.rs"],
     },
     Connection {
         name: "Vault or OpenBao Transit",

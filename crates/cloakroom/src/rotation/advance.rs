@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use cloakroom_core::access::Bucket;
 use cloakroom_core::access_change::{self, AccessChange};
-use cloakroom_core::audit::{EntityKind, Entry, Operation};
+use cloakroom_core::audit::Operation;
 use cloakroom_core::keys::{self, State, Transition};
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::failpoint;
-use cloakroom_platform::storage;
+use cloakroom_platform::storage::{self, Transaction};
 use jiff::Timestamp;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::store::{self, PhaseChange};
-use super::{Error, Phase, Rotation, entity_id, proof, rewrite};
+use super::{Error, Phase, Rotation, key_entry, proof, rewrite};
 use crate::node::Node;
 
 /// Longer than a page takes; renewed with every page, and another node takes over after a crash.
@@ -69,7 +69,7 @@ pub async fn work(node: &Node, holder: Uuid) -> Result<Option<bool>, Error> {
 }
 
 /// A run of the job, which holds its lease.
-struct Run {
+pub(super) struct Run {
     holder: Uuid,
     started_at: Instant,
     renewed_at: Instant,
@@ -79,7 +79,7 @@ impl Run {
     /// Advances a rotation until it waits; false if the run ends before that.
     async fn advance_far(&mut self, node: &Node, mut rotation: Rotation) -> Result<bool, Error> {
         loop {
-            match advance(node, &rotation).await? {
+            match self.advance(node, &rotation).await? {
                 Step::Waiting => return Ok(true),
                 Step::Page { step, position } => {
                     (rotation.step, rotation.position) = (step, position);
@@ -95,25 +95,25 @@ impl Run {
         }
     }
 
+    /// Makes the next step of a rotation.
+    async fn advance(&mut self, node: &Node, rotation: &Rotation) -> Result<Step, Error> {
+        match rotation.phase {
+            Phase::Added => promote(node, rotation).await,
+            Phase::Promoted => close(node, rotation).await,
+            Phase::Closed => drain(node, rotation).await,
+            Phase::Rewriting => rewrite::page(node, rotation).await,
+            Phase::Proving => proof::prove(node, rotation, self).await,
+            Phase::Proved | Phase::Destroyed => Ok(Step::Waiting),
+        }
+    }
+
     /// Renews the lease, not with every page, because each renewal is a commit; false if another node has it.
-    async fn renew(&mut self, node: &Node) -> Result<bool, Error> {
+    pub(super) async fn renew(&mut self, node: &Node) -> Result<bool, Error> {
         if self.renewed_at.elapsed() < LEASE / 4 {
             return Ok(true);
         }
         self.renewed_at = Instant::now();
         Ok(storage::hold_lease(&node.db, "rotate_keys", self.holder, LEASE).await?)
-    }
-}
-
-/// Makes the next step of a rotation.
-async fn advance(node: &Node, rotation: &Rotation) -> Result<Step, Error> {
-    match rotation.phase {
-        Phase::Added => promote(node, rotation).await,
-        Phase::Promoted => close(node, rotation).await,
-        Phase::Closed => drain(node, rotation).await,
-        Phase::Rewriting => rewrite::page(node, rotation).await,
-        Phase::Proving => proof::prove(node, rotation).await,
-        Phase::Proved | Phase::Destroyed => Ok(Step::Waiting),
     }
 }
 
@@ -124,9 +124,58 @@ async fn all_nodes_know(node: &Node, rotation: &Rotation) -> Result<bool, Error>
     Ok(unaware == 0)
 }
 
-/// Activates the new version once all nodes can open what is sealed under it.
-async fn promote(node: &Node, rotation: &Rotation) -> Result<Step, Error> {
+/// Whether every running node has loaded the keys of the rotation's last change, and nothing is written with older ones.
+///
+/// Values under sealing keys name their version, so that a late one is rejected, or opened and rewritten. Digests do not:
+/// a claim under one version does not exclude a claim under another. Therefore each step waits until no statement with
+/// keys of the step before it can commit.
+async fn is_settled(node: &Node, rotation: &Rotation) -> Result<bool, Error> {
     if !all_nodes_know(node, rotation).await? {
+        return Ok(false);
+    }
+    if !is_fenced_by_epoch(rotation.purpose) {
+        return Ok(true);
+    }
+    let transaction = node.db.begin().await?;
+    match raise_fence(&transaction, rotation).await {
+        Ok(true) => {
+            transaction.commit().await?;
+            Ok(false)
+        }
+        Ok(false) => {
+            transaction.roll_back().await;
+            has_drained(node, rotation).await
+        }
+        Err(error) => {
+            transaction.roll_back().await;
+            Err(error)
+        }
+    }
+}
+
+/// Raises the fence for digests to the present keys; false if it is there already.
+async fn raise_fence(transaction: &Transaction, rotation: &Rotation) -> Result<bool, Error> {
+    let raised = keys::raise_digest_fence(transaction, rotation.tenant).await?;
+    if let Some(xid) = raised {
+        store::set_closed_xid(transaction, rotation.tenant, xid).await?;
+    }
+    Ok(raised.is_some())
+}
+
+/// Whether statements carry the age of the keys of this purpose.
+fn is_fenced_by_epoch(purpose: KeyPurpose) -> bool {
+    matches!(purpose, KeyPurpose::Fingerprint | KeyPurpose::Index)
+}
+
+/// Whether all statements have ended that started before the fence was raised.
+async fn has_drained(node: &Node, rotation: &Rotation) -> Result<bool, Error> {
+    let xid = rotation.closed_xid.unwrap_or(i64::MAX);
+    Ok(store::count_old_snapshots(&node.db, xid).await? == 0)
+}
+
+/// Activates the new version once all nodes can open what is sealed under it, and look up digests under it.
+async fn promote(node: &Node, rotation: &Rotation) -> Result<Step, Error> {
+    if !is_settled(node, rotation).await? {
         return Ok(Step::Waiting);
     }
     // The old one first: only one version may be active.
@@ -138,9 +187,9 @@ async fn promote(node: &Node, rotation: &Rotation) -> Result<Step, Error> {
     change_states(node, rotation, &transitions, Phase::Promoted, entry).await
 }
 
-/// Closes the old version once all nodes seal under the new one.
+/// Closes the old version once all nodes write under the new one.
 async fn close(node: &Node, rotation: &Rotation) -> Result<Step, Error> {
-    if !all_nodes_know(node, rotation).await? {
+    if !is_settled(node, rotation).await? {
         return Ok(Step::Waiting);
     }
     let transitions = [(rotation.from, State::DecryptOnly)];
@@ -150,14 +199,21 @@ async fn close(node: &Node, rotation: &Rotation) -> Result<Step, Error> {
 
 /// Waits for statements that started before the old version was closed: they may still store values under it.
 async fn drain(node: &Node, rotation: &Rotation) -> Result<Step, Error> {
-    let xid = rotation.closed_xid.unwrap_or(i64::MAX);
-    if store::count_old_snapshots(&node.db, xid).await? > 0 {
+    let is_over = match is_fenced_by_epoch(rotation.purpose) {
+        true => is_settled(node, rotation).await?,
+        false => has_drained(node, rotation).await?,
+    };
+    if !is_over {
         return Ok(Step::Waiting);
     }
     failpoint("rotation.drained")?;
-    // Stored responses expire by themselves.
+    // Stored responses, what identifies their requests, and keys of security codes expire by themselves. Certificates of
+    // the audit authority are verified by its public key.
     let next = match rotation.purpose {
-        KeyPurpose::Reply => Phase::Proving,
+        KeyPurpose::Reply
+        | KeyPurpose::Request
+        | KeyPurpose::AuditAuthority
+        | KeyPurpose::SecurityCodeWrap => Phase::Proving,
         _ => Phase::Rewriting,
     };
     store::move_to(&node.db, rotation, next).await?;
@@ -178,9 +234,7 @@ async fn change_states(
     let mut change = access_change::begin(node, rotation.tenant, &[Bucket::KEYS]).await?;
     match write(&mut change, rotation, transitions, next, at).await {
         Ok(()) => {
-            let id = entity_id(rotation.purpose, version);
-            let number = rotation.tenant.number;
-            let entry = Entry::by_system(number, operation, EntityKind::EncryptionKey, id);
+            let entry = key_entry(rotation.tenant, rotation.purpose, operation, version);
             change.commit(&[entry]).await?;
             node.keys.evict(rotation.tenant).await;
             failpoint("rotation.after_change")?;

@@ -2,7 +2,7 @@
 
 use cloakroom_core::access::Bucket;
 use cloakroom_core::access_change::{self, AccessChange};
-use cloakroom_core::audit::{EntityKind, Entry, Operation};
+use cloakroom_core::audit::Operation;
 use cloakroom_core::keys::{self, NewKek};
 use cloakroom_core::vault::Vault;
 use cloakroom_crypto::KeyPurpose;
@@ -10,7 +10,7 @@ use cloakroom_platform::failpoint;
 use cloakroom_platform::ids::TenantId;
 
 use super::store::{self, NewRotation};
-use super::{Error, Phase, Proof, entity_id, proof};
+use super::{Error, Phase, Proof, key_entry, proof};
 
 /// Creates the next key-encryption key, wraps all keys of the tenant with it, and destroys the one before it, in one
 /// transaction. Returns the new version.
@@ -31,10 +31,7 @@ pub async fn rotate_kek(vault: &Vault, tenant: TenantId, requested_by: &str) -> 
         change.roll_back().await;
         return Err(error);
     }
-    let entry = |operation, version| {
-        let id = entity_id(KeyPurpose::TenantKek, version);
-        Entry::by_system(tenant.number, operation, EntityKind::EncryptionKey, id)
-    };
+    let entry = |operation, version| key_entry(tenant, KeyPurpose::TenantKek, operation, version);
     let entries = [
         entry(Operation::Create, to),
         entry(Operation::Destroy, from),

@@ -1,12 +1,13 @@
 //! Rotation of keys while the vault serves.
 //!
 //! An operator starts a rotation (`start`): a new version is added, which nodes load. Any node advances it (`advance`): the
-//! new version is promoted, the old one closed for writes, all rows are sealed again (`rewrite`), and a full scan proves that
-//! none is left (`proof`). Then an operator destroys the old version (`retire`).
+//! new version is promoted, the old one closed for writes, all rows are sealed again or their digests computed again
+//! (`rewrite`), and a full scan proves that none is left (`proof`, `digest_scan`). Then an operator destroys the old version (`retire`).
 //!
 //! What is allowed follows from the states of the keys, which are authenticated. The table of rotations is progress only.
 
 mod advance;
+mod digest_scan;
 mod kek;
 mod phase;
 mod proof;
@@ -19,12 +20,15 @@ mod status;
 mod store;
 
 use cloakroom_core::access::LockError;
+use cloakroom_core::audit::{EntityKind, Entry, Operation};
+use cloakroom_core::events::{Event, EventKind};
 use cloakroom_core::keys;
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_management::tenants;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage;
 use jiff::Timestamp;
+use serde_json::json;
 use uuid::Uuid;
 
 pub use self::advance::work;
@@ -36,7 +40,7 @@ pub use self::root::{RootReport, rotate_root};
 pub use self::schedule::start_due;
 pub use self::start::start;
 pub use self::status::{Progress, measure, status};
-pub(crate) use self::store::STATEMENTS;
+pub(crate) use self::store::{SCAN_STATEMENTS, STATEMENTS};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -122,7 +126,27 @@ pub struct Rotation {
     pub read_at: Timestamp,
 }
 
-/// The name of a key version in the audit log.
-fn entity_id(purpose: KeyPurpose, version: u32) -> String {
-    format!("{}-{version}", purpose.name())
+/// The audit log entry of a step of a rotation. Clients store fingerprints, so steps of their key are also an event for the
+/// tenant's webhooks.
+fn key_entry(tenant: TenantId, purpose: KeyPurpose, operation: Operation, version: u32) -> Entry {
+    let id = format!("{}-{version}", purpose.name());
+    let entry = Entry::by_system(tenant.number, operation, EntityKind::EncryptionKey, id);
+    let state = match operation {
+        Operation::Create => "announced",
+        Operation::Activate => "active",
+        Operation::Prove => "replaced",
+        Operation::Destroy => "destroyed",
+        _ => return entry,
+    };
+    match purpose {
+        KeyPurpose::Fingerprint => {
+            let key = json!({"version": version, "state": state});
+            let (kind, data) = (
+                EventKind::FingerprintKeyUpdated,
+                json!({"fingerprint_key": key}),
+            );
+            entry.with_event(Event::new(kind, "fingerprint-key", data))
+        }
+        _ => entry,
+    }
 }

@@ -5,11 +5,11 @@
 pub enum Phase {
     /// The new version exists; nodes load it.
     Added = 1,
-    /// The new version seals; nodes learn of it.
+    /// The new version seals or digests; nodes learn of it.
     Promoted = 2,
     /// The database rejects values under the old version; statements that started earlier end.
     Closed = 3,
-    /// Rows are sealed again.
+    /// Rows are sealed again, or their digests computed again.
     Rewriting = 4,
     /// A full scan looks for rows under the old version.
     Proving = 5,

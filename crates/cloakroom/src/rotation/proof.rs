@@ -1,17 +1,18 @@
-//! Proofs that nothing is sealed under a version of a key any more: a full scan, signed by the audit authority.
+//! Proofs that nothing depends on a version of a key any more: a full scan, signed by the audit authority.
 
-use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
-use cloakroom_core::keys::{self, State};
+use cloakroom_core::audit::{self, Operation};
+use cloakroom_core::keys::{self, State, VAULT};
 use cloakroom_core::vault::Vault;
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_management::tenants;
 use cloakroom_platform::failpoint;
 use cloakroom_platform::ids::TenantId;
+use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::advance::Step;
+use super::advance::{Run, Step};
 use super::store::{self, PhaseChange, TABLES};
-use super::{Error, Phase, Rotation, entity_id};
+use super::{Error, Phase, Rotation, digest_scan, key_entry};
 use crate::node::Node;
 
 /// Rows that one statement of the scan counts.
@@ -20,6 +21,13 @@ const PAGE: i64 = 20_000;
 const REPEATED_EVERY_SECONDS: i64 = 60;
 /// Longer than the period of the job.
 const ATTEMPT_SECONDS: i64 = 2;
+
+/// A response is stored for a day after its request was started; nodes stop using a key that was replaced within a minute.
+const REQUEST_LIFETIME: SignedDuration = SignedDuration::from_hours(25);
+
+/// The longest retention of a security code, the longest epoch of its key, and an hour in which nodes stop using a key that
+/// was replaced.
+const SECURITY_CODE_LIFETIME: SignedDuration = SignedDuration::from_mins(48 * 60 + 10 + 60);
 
 /// A signed statement.
 #[derive(Clone, Debug)]
@@ -32,10 +40,14 @@ pub struct Proof {
 ///
 /// The scan is not one snapshot. It need not be: since the old version was closed, every row that is written is sealed under
 /// the new one. It keeps no position outside this process, so that SQL cannot shorten it.
-pub(super) async fn prove(node: &Node, rotation: &Rotation) -> Result<Step, Error> {
+pub(super) async fn prove(node: &Node, rotation: &Rotation, run: &mut Run) -> Result<Step, Error> {
     // Scans that are repeated until rows expire, or an operator restores or deletes them.
     let waited = rotation.read_at.duration_since(rotation.phase_at);
-    let is_repeated = rotation.purpose == KeyPurpose::Reply || rotation.unreadable > 0;
+    let expires = matches!(
+        rotation.purpose,
+        KeyPurpose::Reply | KeyPurpose::Request | KeyPurpose::SecurityCodeWrap
+    );
+    let is_repeated = expires || rotation.unreadable > 0;
     if is_repeated && waited.as_secs() % REPEATED_EVERY_SECONDS >= ATTEMPT_SECONDS {
         return Ok(Step::Waiting);
     }
@@ -44,12 +56,25 @@ pub(super) async fn prove(node: &Node, rotation: &Rotation) -> Result<Step, Erro
             let page = store::count_responses(&node.db, rotation.tenant, rotation.from).await?;
             (Vec::new(), page.found)
         }
+        KeyPurpose::Request => (Vec::new(), u64::from(any_requests(node, rotation).await?)),
+        KeyPurpose::Fingerprint | KeyPurpose::Index => {
+            match digest_scan::scan(node, rotation, run).await? {
+                Some(scan) => scan,
+                None => return Ok(Step::Waiting),
+            }
+        }
+        KeyPurpose::SecurityCodeWrap => (
+            Vec::new(),
+            u64::from(any_security_codes(node, rotation).await?),
+        ),
+        // What it certified is verified by its public key, which the statement names.
+        KeyPurpose::AuditAuthority => (Vec::new(), 0),
         _ => scan(node, rotation.tenant, rotation.from).await?,
     };
     failpoint("rotation.scanned")?;
     if found > 0 {
         return match rotation.purpose {
-            KeyPurpose::Reply => Ok(Step::Waiting),
+            _ if expires => Ok(Step::Waiting),
             // Rows that do not open cannot be rewritten: an operator must decide, and nothing is gained by trying.
             _ if rotation.unreadable >= found => Ok(Step::Waiting),
             _ => {
@@ -70,9 +95,8 @@ pub(super) async fn prove(node: &Node, rotation: &Rotation) -> Result<Step, Erro
     };
     match written.await {
         Ok(true) => {
-            let id = entity_id(rotation.purpose, rotation.from);
-            let (operation, entity) = (Operation::Prove, EntityKind::EncryptionKey);
-            let entry = Entry::by_system(rotation.tenant.number, operation, entity, id);
+            let (tenant, purpose) = (rotation.tenant, rotation.purpose);
+            let entry = key_entry(tenant, purpose, Operation::Prove, rotation.from);
             transaction.commit(&[entry]).await?;
             Ok(Step::Changed)
         }
@@ -85,6 +109,31 @@ pub(super) async fn prove(node: &Node, rotation: &Rotation) -> Result<Step, Erro
             Err(error.into())
         }
     }
+}
+
+/// Whether a request under the old version of its key may still be repeated. Rows do not name the version, so everything
+/// that may be older than the last such request counts; it ends within a day.
+async fn any_requests(node: &Node, rotation: &Rotation) -> Result<bool, Error> {
+    let last = activated_at(node, rotation).await? + REQUEST_LIFETIME;
+    Ok(store::any_requests(&node.db, rotation.tenant, last).await?)
+}
+
+/// Whether a key of security codes may be left that the old version wrapped: its id ends, authenticated, with the retention
+/// of the last code that it encrypted.
+async fn any_security_codes(node: &Node, rotation: &Rotation) -> Result<bool, Error> {
+    let last = activated_at(node, rotation).await? + SECURITY_CODE_LIFETIME;
+    Ok(node.clock.now().await? < last)
+}
+
+/// When the version after the old one was activated. Authenticated with the keyset, unlike the versions and times of the
+/// rotation.
+async fn activated_at(node: &Node, rotation: &Rotation) -> Result<Timestamp, Error> {
+    let versions = node.keys.list_versions(rotation.tenant).await?;
+    let mut versions = versions
+        .iter()
+        .filter(|key| key.purpose == rotation.purpose);
+    let new = versions.find(|key| key.version == rotation.from + 1);
+    new.and_then(|key| key.activated_at).ok_or(Error::Contended)
 }
 
 /// Rows of each table, and how many of all are sealed under the version.
@@ -121,22 +170,21 @@ async fn statement(
     for (table, rows) in scanned {
         text.push_str(&format!("rows of {table}: {rows}\n"));
     }
-    text.push_str("rows under the version: 0\n");
+    match rotation.purpose {
+        KeyPurpose::AuditAuthority => {
+            let authority = node.keys.audit_authority();
+            authority.reload().await?;
+            text.push_str(&authority.former_lines());
+        }
+        _ => text.push_str("rows under the version: 0\n"),
+    }
     text.push_str(&format!("time: {}\n", node.clock.now().await?));
     Ok(text)
 }
 
 /// The first lines of a statement, which identify the key.
-pub(super) fn heading(
-    vault: &Vault,
-    (tenant, purpose, version): (TenantId, KeyPurpose, u32),
-) -> String {
-    format!(
-        "cloakroom key proof v1\nenvironment: {}\ntenant: {}\npurpose: {}\nversion: {version}\n",
-        vault.keys.environment(),
-        tenant.uuid,
-        purpose.name(),
-    )
+pub(super) fn heading(vault: &Vault, key: (TenantId, KeyPurpose, u32)) -> String {
+    keys::proof_heading(vault.keys.environment(), key)
 }
 
 pub(super) async fn sign(vault: &Vault, statement: String) -> Result<Proof, Error> {
@@ -164,11 +212,19 @@ pub(super) async fn find(
     }
 }
 
-/// Verifies that every destroyed key of every tenant has a proof. Returns one sentence for each that has none.
+/// Whether the active authority signed a proof. A former one may have leaked, so nothing is destroyed by its proofs.
+pub(super) fn is_signed_by_active(vault: &Vault, proof: &Proof) -> bool {
+    let authority = vault.keys.audit_authority();
+    authority.is_signed_by_active(proof.statement.as_bytes(), &proof.signature)
+}
+
+/// Verifies that every destroyed key of the vault and of every tenant has a proof. Returns one sentence for each that has none.
 pub async fn verify_proofs(vault: &Vault) -> Result<Vec<String>, Error> {
     let mut findings = Vec::new();
-    for tenant in tenants::list(vault).await? {
-        let versions = match vault.keys.list_versions(tenant.id).await {
+    let tenants = tenants::list(vault).await?;
+    let owners = tenants.iter().map(|tenant| tenant.id);
+    for owner in std::iter::once(VAULT).chain(owners) {
+        let versions = match vault.keys.list_versions(owner).await {
             // The verification of access states names the keys.
             Err(keys::Error::AlteredKeyset(_)) => continue,
             versions => versions?,
@@ -177,13 +233,13 @@ pub async fn verify_proofs(vault: &Vault) -> Result<Vec<String>, Error> {
             if key.state != State::Destroyed {
                 continue;
             }
-            let name = format!(
-                "version {} of the {} key of tenant {}",
-                key.version,
-                key.purpose.name(),
-                tenant.id.uuid
-            );
-            match find(vault, (tenant.id, key.purpose, key.version)).await {
+            let of = match owner == VAULT {
+                true => "the vault".to_owned(),
+                false => format!("tenant {}", owner.uuid),
+            };
+            let (version, purpose) = (key.version, key.purpose.name());
+            let name = format!("version {version} of the {purpose} key of {of}");
+            match find(vault, (owner, key.purpose, key.version)).await {
                 Ok(Some(_)) => {}
                 Ok(None) => findings.push(format!("{name} was destroyed without a proof")),
                 Err(Error::FalseProof) => findings.push(format!(

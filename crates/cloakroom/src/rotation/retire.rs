@@ -2,23 +2,26 @@
 
 use cloakroom_core::access::Bucket;
 use cloakroom_core::access_change::{self, AccessChange};
-use cloakroom_core::audit::{EntityKind, Entry, Operation};
+use cloakroom_core::audit::Operation;
 use cloakroom_core::keys::{self, State, Transition};
 use cloakroom_core::vault::Vault;
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::failpoint;
 use cloakroom_platform::ids::TenantId;
+use cloakroom_tokens::fingerprint_pairs;
 use jiff::Timestamp;
 
 use super::store::{self, PhaseChange};
-use super::{Error, Phase, Proof, Rotation, entity_id, proof};
+use super::{Error, Phase, Proof, Rotation, key_entry, proof};
 
-/// Destroys the version of a tenant's key that was replaced and proved to be unused. Returns it with its proof.
+/// Destroys the version of a key of a tenant or of the vault that was replaced and proved to be unused. Returns it with its proof.
 pub async fn retire(
     vault: &Vault,
     tenant: TenantId,
     purpose: KeyPurpose,
 ) -> Result<(u32, Proof), Error> {
+    // This process may have started before the audit authority was replaced.
+    vault.keys.audit_authority().reload().await?;
     let versions = vault.keys.list_versions(tenant).await?;
     let mut versions = versions.iter().filter(|key| key.purpose == purpose);
     let Some(key) = versions.find(|key| key.state == State::DecryptOnly) else {
@@ -34,13 +37,21 @@ pub async fn retire(
         (rotation.tenant, rotation.purpose, rotation.from) == (tenant, purpose, key.version)
     });
     let rotation = rotation.ok_or(Error::Contended)?;
+    if !proof::is_signed_by_active(vault, &proof) {
+        store::move_to(&vault.db, &rotation, Phase::Proving).await?;
+        let reason = "the audit authority was replaced after the scan; nodes repeat it";
+        return Err(Error::NotProved(reason.to_owned()));
+    }
+    if purpose == KeyPurpose::Fingerprint {
+        // From here on, searches by old fingerprints find nothing.
+        fingerprint_pairs::delete_all(&vault.db, tenant).await?;
+        failpoint("rotation.pairs_deleted")?;
+    }
     let at = vault.clock.now().await?;
     let mut change = access_change::begin(vault, tenant, &[Bucket::KEYS]).await?;
     match destroy(&mut change, &rotation, at).await {
         Ok(()) => {
-            let id = entity_id(purpose, key.version);
-            let (operation, entity) = (Operation::Destroy, EntityKind::EncryptionKey);
-            let entry = Entry::by_system(tenant.number, operation, entity, id);
+            let entry = key_entry(tenant, purpose, Operation::Destroy, key.version);
             failpoint("rotation.before_destroy")?;
             change.commit(&[entry]).await?;
             vault.keys.evict(tenant).await;

@@ -1,8 +1,9 @@
-//! Seals rows again under the new version of their key, one page at a time.
+//! Seals rows again under the new version of their key, or computes their digests again, one page at a time.
 
 use std::time::Duration;
 
 use cloakroom_core::keys::{ResealedPage, TenantKeys};
+use cloakroom_crypto::KeyPurpose;
 use cloakroom_pages::checkout;
 use cloakroom_platform::failpoint;
 use cloakroom_platform::ids::TenantId;
@@ -31,22 +32,22 @@ const IDLE_PAGE: Duration = Duration::from_millis(25);
 
 /// Seals the next page, and saves the position.
 pub(super) async fn page(node: &Node, rotation: &Rotation) -> Result<Step, Error> {
-    let Some((table, _)) = usize::try_from(rotation.step)
-        .ok()
-        .and_then(|step| TABLES.get(step))
-    else {
+    let Some(table) = table(rotation) else {
         failpoint("rotation.rewritten")?;
         store::move_to(&node.db, rotation, Phase::Proving).await?;
         return Ok(Step::Changed);
     };
     let keys = node.keys.of(rotation.tenant).await?;
-    if keys.data_version() != rotation.to {
-        // This node does not seal under the new version yet.
+    if keys.active_version(rotation.purpose) != Some(rotation.to) {
+        // This node does not write under the new version yet.
         node.keys.replace_stale(rotation.tenant).await;
         return Ok(Step::Waiting);
     }
     let started_at = Instant::now();
-    let page = reseal(node, table, rotation.tenant, &keys, rotation.position).await;
+    let page = match rotation.purpose {
+        KeyPurpose::Data => reseal(node, table, rotation.tenant, &keys, rotation.position).await,
+        _ => redigest(node, table, rotation.tenant, &keys, rotation.position).await,
+    };
     let page = match page {
         Err(Error::Storage(storage::Error::StaleKey)) => {
             node.keys.replace_stale(rotation.tenant).await;
@@ -70,8 +71,19 @@ pub(super) async fn page(node: &Node, rotation: &Rotation) -> Result<Step, Error
     Ok(Step::Page { step, position })
 }
 
+/// The table that is being rewritten; `None` after the last one.
+pub(super) fn table(rotation: &Rotation) -> Option<&'static str> {
+    let step = usize::try_from(rotation.step).ok()?;
+    match rotation.purpose {
+        KeyPurpose::Data => TABLES.get(step).map(|(table, _)| *table),
+        KeyPurpose::Fingerprint => ["token", "token_intent"].get(step).copied(),
+        KeyPurpose::Index => ["token"].get(step).copied(),
+        _ => None,
+    }
+}
+
 /// The pause after a page: the slower the database, the longer.
-fn pause(duration: Duration, rows: u64) -> Duration {
+pub(super) fn pause(duration: Duration, rows: u64) -> Duration {
     let share = (rows as f64 / PAGE as f64).max(0.1);
     let slowness = duration.as_secs_f64() / (IDLE_PAGE.as_secs_f64() * share);
     duration.mul_f64(slowness.clamp(PAUSE_MIN, PAUSE_MAX))
@@ -103,6 +115,27 @@ async fn reseal(
             page => page.map_err(|error| failed(&error))?,
         },
     })
+}
+
+/// Computes the digests of a page of rows again.
+async fn redigest(
+    node: &Node,
+    table: &str,
+    tenant: TenantId,
+    keys: &TenantKeys,
+    after: Uuid,
+) -> Result<ResealedPage, Error> {
+    let failed = |error: &dyn std::error::Error| Error::Rewrite(error.to_string());
+    match table {
+        "token" => match tokens::redigest(node, tenant, keys, after, PAGE).await {
+            Err(tokens::Error::Storage(error)) => Err(error.into()),
+            page => page.map_err(|error| failed(&error)),
+        },
+        _ => match intents::redigest(node, tenant, keys, after, PAGE).await {
+            Err(intents::Error::Storage(error)) => Err(error.into()),
+            page => page.map_err(|error| failed(&error)),
+        },
+    }
 }
 
 #[cfg(test)]

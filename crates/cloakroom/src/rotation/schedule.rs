@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloakroom_core::cryptoperiods::{self, DUE};
+use cloakroom_core::keys::VAULT;
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::storage;
 use uuid::Uuid;
@@ -14,8 +15,17 @@ use crate::node::Node;
 const SCHEDULE: &str = "cryptoperiods.automatic";
 /// Rotations that one run starts. Nodes work on them one after the other.
 const STARTED_MAX: i64 = 50;
-/// Keys that nodes can replace without an operator, from top to bottom: a new key is wrapped by a new one.
-const PURPOSES: [KeyPurpose; 3] = [KeyPurpose::TenantKek, KeyPurpose::Data, KeyPurpose::Reply];
+/// Keys that nodes can replace without an operator, from top to bottom: a new key is wrapped by a new one. Not the
+/// fingerprint key, because clients store fingerprints.
+const PURPOSES: [KeyPurpose; 5] = [
+    KeyPurpose::TenantKek,
+    KeyPurpose::Data,
+    KeyPurpose::Index,
+    KeyPurpose::Reply,
+    KeyPurpose::Request,
+];
+/// The same of the vault: no client stores anything under them.
+const PURPOSES_OF_VAULT: [KeyPurpose; 2] = start::OF_VAULT;
 /// Longer than a run, and shorter than the time to the next one.
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -38,13 +48,26 @@ pub async fn start_due(node: &Node, holder: Uuid) -> Result<u32, Error> {
                 KeyPurpose::TenantKek => kek::rotate_kek(node, tenant, SCHEDULE).await,
                 _ => start::start(node, tenant, purpose, SCHEDULE).await,
             };
-            match result {
-                Ok(_) => started += 1,
-                // An operator, or a rotation whose old version is not destroyed yet.
-                Err(Error::UnderWay { .. } | Error::Contended) => {}
-                Err(error) => return Err(error),
-            }
+            started += count(result)?;
+        }
+    }
+    for purpose in PURPOSES_OF_VAULT {
+        let Some(period) = cryptoperiods::period(&node.config.cryptoperiods, purpose) else {
+            continue;
+        };
+        if store::is_due(&node.db, purpose, period.as_secs_f64() * DUE).await? {
+            started += count(start::start(node, VAULT, purpose, SCHEDULE).await)?;
         }
     }
     Ok(started)
+}
+
+/// 1 if a rotation was started.
+fn count(started: Result<u32, Error>) -> Result<u32, Error> {
+    match started {
+        Ok(_) => Ok(1),
+        // An operator, or a rotation whose old version is not destroyed yet.
+        Err(Error::UnderWay { .. } | Error::Contended) => Ok(0),
+        Err(error) => Err(error),
+    }
 }

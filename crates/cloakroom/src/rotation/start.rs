@@ -2,16 +2,29 @@
 
 use cloakroom_core::access::Bucket;
 use cloakroom_core::access_change::{self, AccessChange};
-use cloakroom_core::audit::{EntityKind, Entry, Operation};
-use cloakroom_core::keys::{self, KeyVersion, NewVersion, State};
+use cloakroom_core::audit::Operation;
+use cloakroom_core::keys::{self, KeyVersion, NewVersion, State, VAULT};
 use cloakroom_core::vault::Vault;
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::ids::TenantId;
 
 use super::store::{self, NewRotation};
-use super::{Error, Phase, Rotation, entity_id};
+use super::{Error, Phase, Rotation, key_entry};
 
-/// Adds the next version of a tenant's key, and returns it. Nodes do the rest.
+/// Keys of tenants that are replaced version by version.
+const OF_TENANTS: [KeyPurpose; 5] = [
+    KeyPurpose::Data,
+    KeyPurpose::Fingerprint,
+    KeyPurpose::Index,
+    KeyPurpose::Reply,
+    KeyPurpose::Request,
+];
+
+/// The same of the vault.
+pub(super) const OF_VAULT: [KeyPurpose; 2] =
+    [KeyPurpose::AuditAuthority, KeyPurpose::SecurityCodeWrap];
+
+/// Adds the next version of a key of a tenant or of the vault, and returns it. Nodes do the rest.
 ///
 /// A rotation whose progress was lost continues where the states of the keys show.
 pub async fn start(
@@ -20,7 +33,11 @@ pub async fn start(
     purpose: KeyPurpose,
     requested_by: &str,
 ) -> Result<u32, Error> {
-    if !matches!(purpose, KeyPurpose::Data | KeyPurpose::Reply) {
+    let has_key = match tenant == VAULT {
+        true => OF_VAULT.contains(&purpose),
+        false => OF_TENANTS.contains(&purpose),
+    };
+    if !has_key {
         return Err(Error::Purpose(purpose.name()));
     }
     let versions = vault.keys.list_versions(tenant).await?;
@@ -57,9 +74,7 @@ pub async fn start(
     let mut change = access_change::begin(vault, tenant, &[Bucket::KEYS]).await?;
     match add(&mut change, &new, rotation).await {
         Ok(()) => {
-            let id = entity_id(purpose, new.version());
-            let (operation, entity) = (Operation::Create, EntityKind::EncryptionKey);
-            let entry = Entry::by_system(tenant.number, operation, entity, id);
+            let entry = key_entry(tenant, purpose, Operation::Create, new.version());
             change.commit(&[entry]).await?;
             Ok(new.version())
         }
@@ -82,12 +97,11 @@ async fn resume(vault: &Vault, rotation: NewRotation<'_>) -> Result<u32, Error> 
     }
     let to = rotation.to;
     let mut change = access_change::begin(vault, rotation.tenant, &[Bucket::KEYS]).await?;
-    let (tenant, id) = (rotation.tenant.number, entity_id(rotation.purpose, to));
+    let entry = key_entry(rotation.tenant, rotation.purpose, Operation::Update, to);
     if let Err(error) = insert(&mut change, rotation).await {
         change.roll_back().await;
         return Err(error);
     }
-    let entry = Entry::by_system(tenant, Operation::Update, EntityKind::EncryptionKey, id);
     change.commit(&[entry]).await?;
     Ok(to)
 }

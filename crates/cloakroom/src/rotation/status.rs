@@ -1,14 +1,12 @@
 //! Lists rotations with their progress, for an operator.
 
 use cloakroom_core::vault::Vault;
-use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::storage;
 use cloakroom_platform::telemetry::catalog;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
-use super::store::{self, TABLES};
-use super::{Phase, Rotation};
+use super::{Phase, Rotation, rewrite, store};
 
 /// Open rotations that metrics count.
 const MEASURED_MAX: i64 = 100;
@@ -45,8 +43,7 @@ pub async fn measure(vault: &Vault) -> Result<(), storage::Error> {
 impl Progress {
     fn of(rotation: Rotation) -> Self {
         let is_rewriting = rotation.phase == Phase::Rewriting;
-        let step = usize::try_from(rotation.step).unwrap_or(usize::MAX);
-        let table = TABLES.get(step).map(|(table, _)| *table);
+        let table = rewrite::table(&rotation);
         let fraction = match rotation.phase {
             Phase::Added | Phase::Promoted | Phase::Closed => 0.0,
             // Tokens are nearly all rows.
@@ -63,7 +60,7 @@ impl Progress {
             SignedDuration::from_secs_f64(seconds.clamp(0.0, 1e9))
         });
         Self {
-            table: table.filter(|_| is_rewriting && rotation.purpose == KeyPurpose::Data),
+            table: table.filter(|_| is_rewriting),
             fraction,
             rate,
             time_left,

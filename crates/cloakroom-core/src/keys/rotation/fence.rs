@@ -24,10 +24,31 @@ macro_rules! fenced_response {
     };
 }
 
+/// Like `fenced!`, for a row with fingerprints or terms: their keys must not be older than the fence either. The epoch of
+/// the keys (`TenantKeys::digest_epoch`) is compared in the row that is looked up anyway.
+#[macro_export]
+macro_rules! fenced_digests {
+    ($tenant:expr, $sealed:expr, $epoch:expr) => {
+        $crate::fenced_by!(
+            "3",
+            $tenant,
+            $sealed,
+            concat!(
+                "
+                  and fence.digest_epoch <= ",
+                $epoch
+            )
+        )
+    };
+}
+
 /// The version must be active, or retiring: until all nodes know its successor.
 #[macro_export]
 macro_rules! fenced_by {
     ($purpose:literal, $tenant:expr, $sealed:expr) => {
+        $crate::fenced_by!($purpose, $tenant, $sealed, "")
+    };
+    ($purpose:literal, $tenant:expr, $sealed:expr, $condition:expr) => {
         concat!(
             "(
                 select ",
@@ -43,7 +64,9 @@ macro_rules! fenced_by {
                   and fence.version = ('x' || encode(substring(",
             $sealed,
             "::bytea from 3 for 4), 'hex'))::bit(32)::integer
-                  and fence.state in (2, 5)
+                  and fence.state in (2, 5)",
+            $condition,
+            "
             )"
         )
     };

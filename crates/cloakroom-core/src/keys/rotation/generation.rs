@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 use crate::keys::store;
-use crate::keys::{Error, Keyring};
+use crate::keys::{Error, Keyring, VAULT};
 
 /// A node that has not read the generation for this long does so before it uses keys. Several heartbeats: on a healthy node,
 /// no request ever waits for it.
@@ -70,8 +70,16 @@ impl Keyring {
         let changed = store::list_changed_tenants(db, known, RELOADED_MAX).await?;
         // A lower one: SQL changed it, now or before.
         match newest < known || changed.len() as i64 == RELOADED_MAX {
-            true => self.tenants.evict_all(),
-            false => self.tenants.reload_cached(&changed).await?,
+            true => {
+                self.reload_vault_keys().await?;
+                self.tenants.evict_all();
+            }
+            false => {
+                if changed.contains(&VAULT.number) {
+                    self.reload_vault_keys().await?;
+                }
+                self.tenants.reload_cached(&changed).await?;
+            }
         }
         self.generation.set(newest);
         Ok(true)
@@ -80,9 +88,12 @@ impl Keyring {
     /// Reads the generation if the heartbeat did not. A failure is ignored: whatever the database does not answer, it does
     /// not store either.
     pub(in crate::keys) async fn learn_if_stale(&self) {
-        if !self.generation.is_stale() {
-            return;
+        if self.generation.is_stale() {
+            self.read_generation().await;
         }
+    }
+
+    pub(in crate::keys) async fn read_generation(&self) {
         if let Ok(newest) = store::find_generation(&self.loader.db).await {
             let _ignored = self.learn(newest).await;
         }

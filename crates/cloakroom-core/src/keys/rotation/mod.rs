@@ -10,4 +10,6 @@ mod versions;
 pub(super) use self::generation::Generation;
 pub use self::reseal::ResealedPage;
 pub use self::rewrap::Rewrapped;
-pub use self::versions::{KeyVersion, NewKek, NewVersion, Transition, change_state, count_change};
+pub use self::versions::{
+    KeyVersion, NewKek, NewVersion, Transition, change_state, count_change, raise_digest_fence,
+};

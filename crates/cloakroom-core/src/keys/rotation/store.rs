@@ -32,8 +32,8 @@ macro_rules! sealed_page {
 /// SQL that replaces sealed values, each only if it is still the one that was opened. No other column changes, so that
 /// concurrent changes of a row do not conflict with it.
 ///
-/// Commits asynchronously: nothing is promised to a client, and a lost commit is repeated. The order of commits in the
-/// WAL is kept, so that a later, durable commit makes this one durable too.
+/// Commits asynchronously: nothing is promised to a client, and a lost commit is repeated. Commits are
+/// ordered in the WAL, so that a later, durable commit makes this one durable too.
 #[macro_export]
 macro_rules! replace_sealed {
     ($table:literal, $id:literal) => {

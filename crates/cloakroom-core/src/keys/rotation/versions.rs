@@ -1,12 +1,16 @@
 //! Steps of a rotation in the keyset of a tenant: each is part of a transaction that holds the lock of the keyset.
 
-use cloakroom_crypto::{Data, Key, KeyPurpose, Reply, TenantKek};
+use cloakroom_crypto::{
+    AuditAuthority, Control, Data, Fingerprinting, Index, Key, KeyPurpose, Reply, Request,
+    SecurityCodeWrap, TenantKek,
+};
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{self, Transaction};
 use jiff::Timestamp;
 
 use crate::keys::create::{NewKey, wrap_below_root, wrap_below_tenant};
-use crate::keys::keyset::KeysetChange;
+use crate::keys::keyset::{KeysetChange, VAULT};
+use crate::keys::load::digest_epoch;
 use crate::keys::store::{self, KeyRow};
 use crate::keys::{Error, Keyring, State};
 
@@ -20,7 +24,7 @@ pub struct KeyVersion {
     pub activated_at: Option<Timestamp>,
 }
 
-/// A new version of a tenant's key, wrapped and not stored yet.
+/// A new version of a key of a tenant or of the vault, wrapped and not stored yet.
 pub struct NewVersion(KeyRow);
 
 impl NewVersion {
@@ -32,9 +36,9 @@ impl NewVersion {
     pub async fn insert(
         &self,
         transaction: &Transaction,
-        tenant: TenantId,
+        owner: TenantId,
     ) -> Result<KeysetChange, Error> {
-        store::insert_tenant_key(transaction, tenant, &self.0).await?;
+        store::insert_key(transaction, owner, &self.0).await?;
         Ok(KeysetChange {
             inserted: vec![self.0.member()],
             ..KeysetChange::default()
@@ -43,41 +47,76 @@ impl NewVersion {
 }
 
 impl Keyring {
-    /// Lists the keys of a tenant, which must be the current ones.
-    pub async fn list_versions(&self, tenant: TenantId) -> Result<Vec<KeyVersion>, Error> {
-        let rows = self.loader.list_tenant_keys(tenant).await?;
+    /// Lists the keys of a tenant or of the vault, which must be the current ones.
+    pub async fn list_versions(&self, owner: TenantId) -> Result<Vec<KeyVersion>, Error> {
+        let rows = self.loader.list_verified(owner).await?;
         Ok(rows.iter().filter_map(KeyVersion::of).collect())
     }
 
-    /// Creates the next version of a key that seals data. Calls the key provider, so it comes before the transaction.
+    /// Creates the next version of a key. Calls the key provider, so it comes before the transaction.
     pub async fn create_version(
+        &self,
+        owner: TenantId,
+        purpose: KeyPurpose,
+        at: Timestamp,
+    ) -> Result<NewVersion, Error> {
+        let mut row = match owner == VAULT {
+            true => self.create_vault_key(purpose, at).await?,
+            false => self.create_tenant_key(owner, purpose, at).await?,
+        };
+        row.state = State::PreActive as i16;
+        row.activated_at = None;
+        Ok(NewVersion(row))
+    }
+
+    async fn create_vault_key(&self, purpose: KeyPurpose, at: Timestamp) -> Result<KeyRow, Error> {
+        let rows = self.loader.list_system_keys().await?;
+        let new = NewKey {
+            environment: self.environment(),
+            tenant: None,
+            version: next_version(&rows, purpose),
+            at,
+        };
+        let root = self.root();
+        match purpose {
+            KeyPurpose::Control => wrap_below_root(root, &Key::<Control>::generate(), &new).await,
+            KeyPurpose::AuditAuthority => {
+                wrap_below_root(root, &Key::<AuditAuthority>::generate(), &new).await
+            }
+            KeyPurpose::SecurityCodeWrap => {
+                wrap_below_root(root, &Key::<SecurityCodeWrap>::generate(), &new).await
+            }
+            _ => Err(Error::Missing("rotation for keys of this purpose")),
+        }
+    }
+
+    async fn create_tenant_key(
         &self,
         tenant: TenantId,
         purpose: KeyPurpose,
         at: Timestamp,
-    ) -> Result<NewVersion, Error> {
+    ) -> Result<KeyRow, Error> {
         let rows = self.loader.list_tenant_keys(tenant).await?;
         let keks = self.loader.unwrap_keks(tenant, &rows).await?;
         // The active one is listed first.
         let kek = keks.first();
         let kek = kek.ok_or(Error::Missing("active key-encryption key for this tenant"))?;
-        let number = purpose.number();
-        let newest = rows.iter().filter(|row| row.purpose == number);
-        let newest = newest.map(|row| row.version).max().unwrap_or(0);
         let new = NewKey {
             environment: self.environment(),
             tenant: Some(tenant),
-            version: newest + 1,
+            version: next_version(&rows, purpose),
             at,
         };
-        let mut row = match purpose {
-            KeyPurpose::Data => wrap_below_tenant(kek, &Key::<Data>::generate(), &new)?,
-            KeyPurpose::Reply => wrap_below_tenant(kek, &Key::<Reply>::generate(), &new)?,
-            _ => return Err(Error::Missing("rotation for keys of this purpose")),
-        };
-        row.state = State::PreActive as i16;
-        row.activated_at = None;
-        Ok(NewVersion(row))
+        match purpose {
+            KeyPurpose::Data => wrap_below_tenant(kek, &Key::<Data>::generate(), &new),
+            KeyPurpose::Reply => wrap_below_tenant(kek, &Key::<Reply>::generate(), &new),
+            KeyPurpose::Fingerprint => {
+                wrap_below_tenant(kek, &Key::<Fingerprinting>::generate(), &new)
+            }
+            KeyPurpose::Index => wrap_below_tenant(kek, &Key::<Index>::generate(), &new),
+            KeyPurpose::Request => wrap_below_tenant(kek, &Key::<Request>::generate(), &new),
+            _ => Err(Error::Missing("rotation for keys of this purpose")),
+        }
     }
 
     /// Creates the next key-encryption key of a tenant and wraps all its keys with it.
@@ -85,12 +124,10 @@ impl Keyring {
         let rows = self.loader.list_tenant_keys(tenant).await?;
         let keks = self.loader.unwrap_keks(tenant, &rows).await?;
         let number = KeyPurpose::TenantKek.number();
-        let newest = rows.iter().filter(|row| row.purpose == number);
-        let newest = newest.map(|row| row.version).max().unwrap_or(0);
         let new = NewKey {
             environment: self.environment(),
             tenant: Some(tenant),
-            version: newest + 1,
+            version: next_version(&rows, KeyPurpose::TenantKek),
             at,
         };
         let kek = Key::<TenantKek>::generate();
@@ -104,6 +141,11 @@ impl Keyring {
         }
         Ok(NewKek { row, rewrapped })
     }
+}
+
+fn next_version(rows: &[KeyRow], purpose: KeyPurpose) -> u32 {
+    let versions = rows.iter().filter(|row| row.purpose == purpose.number());
+    versions.map(|row| row.version).max().unwrap_or(0) + 1
 }
 
 /// A new key-encryption key, and all keys below it, wrapped by it.
@@ -178,16 +220,16 @@ pub struct Transition {
 /// present one.
 pub async fn change_state(
     transaction: &Transaction,
-    tenant: TenantId,
+    owner: TenantId,
     transition: Transition,
     at: Timestamp,
 ) -> Result<KeysetChange, Error> {
-    let rows = store::list_tenant_keys_within(transaction, tenant).await?;
+    let rows = store::list_keys_within(transaction, owner).await?;
     let number = transition.purpose.number();
     let row = rows
         .into_iter()
         .find(|row| (row.purpose, row.version) == (number, transition.version));
-    let mut row = row.ok_or(Error::Missing("such key of the tenant"))?;
+    let mut row = row.ok_or(Error::Missing("such key"))?;
     let before = row.member();
     let allowed = matches!(
         (State::from_number(row.state), transition.to),
@@ -197,7 +239,7 @@ pub async fn change_state(
             | (Some(State::DecryptOnly), State::Destroyed)
     );
     if !allowed {
-        return Err(Error::Missing("key of the tenant in this state"));
+        return Err(Error::Missing("such key in this state"));
     }
     row.state = transition.to as i16;
     match transition.to {
@@ -205,11 +247,22 @@ pub async fn change_state(
         State::Destroyed => row.wrapped.clear(),
         State::PreActive | State::DecryptOnly | State::Retiring => {}
     }
-    store::write_tenant_key(transaction, tenant, &row).await?;
+    store::write_key(transaction, owner, &row).await?;
     Ok(KeysetChange {
         replaced: vec![(before, row.member())],
         ..KeysetChange::default()
     })
+}
+
+/// Rejects statements that store fingerprints or terms with keys older than the stored ones, which all nodes must have
+/// loaded. Returns the transaction from which on they are rejected; `None` if they are rejected already.
+pub async fn raise_digest_fence(
+    transaction: &Transaction,
+    tenant: TenantId,
+) -> Result<Option<i64>, Error> {
+    let rows = store::list_tenant_keys_within(transaction, tenant).await?;
+    let epoch = digest_epoch(&rows);
+    Ok(store::raise_digest_fence(transaction, tenant, epoch).await?)
 }
 
 /// Counts a change of keys, which other nodes learn of with their next heartbeat. The last statement of a transaction that

@@ -2,7 +2,7 @@
 
 use cloakroom_core::access::ApplicationKind;
 use cloakroom_core::caller::Caller;
-use cloakroom_core::keys::TenantKeys;
+use cloakroom_core::keys::{OtherFingerprint, TenantKeys};
 use cloakroom_core::velocity::CandidateNumber;
 use cloakroom_crypto::{Fingerprint, Sensitive};
 use cloakroom_expressions::Context;
@@ -13,18 +13,21 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::expression::{evaluate_to_text, parse_template};
 use crate::types::TokenKind;
 
-/// The fingerprint by the default expression of the type; `None` if it yields nothing.
-pub fn fingerprint_by_type(
-    keys: &TenantKeys,
-    kind: TokenKind,
-    data: &Value,
-) -> Option<Fingerprint> {
-    default_text(kind, data).map(|text| fingerprint_of(keys, kind, &text))
-}
-
 /// The fingerprint of an expression's result.
 pub fn fingerprint_of(keys: &TenantKeys, kind: TokenKind, text: &str) -> Fingerprint {
     keys.fingerprint(kind.name(), &normalize(text))
+}
+
+/// The fingerprints of an expression's result under other versions of the key, while it is replaced.
+pub fn other_fingerprints_of(
+    keys: &TenantKeys,
+    kind: TokenKind,
+    text: &str,
+) -> Vec<OtherFingerprint> {
+    match keys.has_other_fingerprints() {
+        true => keys.other_fingerprints(kind.name(), &normalize(text)),
+        false => Vec::new(),
+    }
 }
 
 /// The numbers whose existence a token or its fingerprint confirms. They count toward the velocity limit.
@@ -111,7 +114,8 @@ pub fn shown_fingerprint(
     fingerprint.filter(|_| !is_hidden).map(base58)
 }
 
-fn default_text(kind: TokenKind, data: &Value) -> Option<String> {
+/// The text that the default expression of the type computes the fingerprint from; `None` if it yields nothing.
+pub fn default_text(kind: TokenKind, data: &Value) -> Option<String> {
     // Equivalent to `{{ data | stringify }}`, without the size limit of expression results.
     if kind == TokenKind::Token {
         let text = match data {

@@ -60,11 +60,10 @@ impl Planner<'_> {
         let content = &new.content;
         let wants_fingerprint = new.deduplicate || self.caller.settings.fingerprint_tokens;
         let digests = self.digests(content, wants_fingerprint).await?;
-        let claimed = digests.fingerprint.filter(|_| new.deduplicate);
-        let claim = claimed.map(|fingerprint| Claim {
-            fingerprint,
-            container: content.container.clone(),
-        });
+        let claim = match new.deduplicate {
+            true => Claim::of(&digests, &content.container),
+            false => None,
+        };
         if claim.is_some()
             && let Some(index) = earlier
                 .iter()
@@ -100,13 +99,10 @@ impl Planner<'_> {
         let Some(claim) = claim else {
             return Ok(None);
         };
-        let Claim {
-            fingerprint,
-            container,
-        } = claim;
         let (db, tenant) = (&self.vault.db, self.caller.tenant);
-        let no_token = Uuid::nil();
-        match store::find_duplicate(db, tenant, fingerprint, container, &no_token).await? {
+        let prints = (&claim.fingerprint, &claim.other_fingerprints[..]);
+        let (container, no_token) = (&claim.container, Uuid::nil());
+        match store::find_duplicate(db, tenant, prints, container, &no_token).await? {
             Some(row) => open_duplicate(self.vault, self.caller, row, claim).await,
             None => Ok(None),
         }
@@ -147,8 +143,12 @@ impl Planner<'_> {
             Ok(transform) => Some(self.show(&content, &new.code, transform)?),
             Err(_) => None,
         };
-        // The existing token may lack a claim, and another token may hold it.
-        let claims = digests.fingerprint != opened.token.fingerprint;
+        // The existing token may lack a claim, and another token may hold it. Another version of the fingerprint is the same
+        // value.
+        let before = opened.token.fingerprint;
+        let mut others = digests.other_fingerprints.iter();
+        let claims =
+            digests.fingerprint != before && !others.any(|other| before == Some(other.fingerprint));
         let update = TokenUpdate {
             opened: &opened,
             content,
@@ -243,7 +243,9 @@ impl Planner<'_> {
             container: content.container.clone(),
             attributes: content.attributes.clone(),
             fingerprint,
+            other_fingerprints: digests.other_fingerprints,
             terms: digests.terms,
+            digest_epoch: self.keys.digest_epoch(),
             by: caller.application,
             at: self.at,
             code,
@@ -262,9 +264,9 @@ impl Planner<'_> {
     }
 
     async fn digests(&self, content: &Content, wants_fingerprint: bool) -> Result<Digests, Error> {
-        let (vault, caller) = (self.vault, self.caller);
+        let (vault, tenant) = (self.vault, self.caller.tenant);
         content
-            .digests(vault, caller, self.keys, wants_fingerprint)
+            .digests(vault, tenant, self.keys, wants_fingerprint)
             .await
     }
 

@@ -2,10 +2,12 @@
 
 use cloakroom_core::access::{Container, DeduplicationBehavior};
 use cloakroom_core::caller::Caller;
+use cloakroom_core::keys::OtherFingerprint;
 use cloakroom_crypto::Fingerprint;
 use uuid::Uuid;
 
 use super::plan::conversion_entry;
+use crate::attributes::Digests;
 use crate::tokens::store::Write;
 use crate::tokens::view::VisibleData;
 use crate::tokens::{Token, TokenView};
@@ -34,7 +36,20 @@ pub(in crate::tokens) enum PlannedWrite {
 #[derive(PartialEq, Eq)]
 pub(in crate::tokens) struct Claim {
     pub fingerprint: Fingerprint,
+    /// The fingerprints of the same value under other versions of the key, while it is replaced.
+    pub other_fingerprints: Vec<OtherFingerprint>,
     pub container: Container,
+}
+
+impl Claim {
+    /// The claim of a token with these digests; `None` without a fingerprint.
+    pub(in crate::tokens) fn of(digests: &Digests, container: &Container) -> Option<Self> {
+        Some(Self {
+            fingerprint: digests.fingerprint?,
+            other_fingerprints: digests.other_fingerprints.clone(),
+            container: container.clone(),
+        })
+    }
 }
 
 /// Takes the writes out of the plans, with the index of the plan of each.

@@ -14,9 +14,9 @@ use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{self, Transaction};
 
 use self::plan::Plan;
-use super::commit::release_expired;
+use super::commit::{claim_others, claims, insert_pairs, release_claims};
 use super::content::Content;
-use super::store::{self, SealedToken, WriteContext};
+use super::store::{self, WriteContext};
 use super::{Error, NewToken, TokenVault};
 use crate::attributes::{NO_MASK, NewId, TokenId};
 use crate::types::SecurityCode;
@@ -123,9 +123,8 @@ pub async fn import(
             }
             Ok(false) | Err(storage::Error::RolledBack) => {}
             Err(error) if error.is_conflict("claim_pkey") => {
-                let claims = plan.tokens.iter().filter_map(SealedToken::claim_key);
-                for claim in claims {
-                    release_expired(vault, caller.tenant, claim).await?;
+                for claim in claims(plan.tokens.iter().map(|token| (token, None))) {
+                    release_claims(vault, caller.tenant, &claim).await?;
                 }
             }
             Err(error)
@@ -168,6 +167,8 @@ async fn commit(
     let context = WriteContext {
         reserves_ids: vault.config.tokens.reserves_deleted_ids(),
     };
+    let tokens = plan.tokens.iter().map(|token| (token, None));
+    insert_pairs(vault, tenant, tokens).await?;
     let transaction = audit::begin(&vault.audit).await?;
     match write(&transaction, tenant, plan, (context, record)).await {
         Ok(Some(entry)) => {
@@ -195,6 +196,8 @@ async fn write(
     (context, record): (WriteContext, &impl BatchRecord),
 ) -> Result<Option<Entry>, storage::Error> {
     if !plan.tokens.is_empty() {
+        let tokens = plan.tokens.iter().map(|token| (token, None));
+        claim_others(transaction, tenant, tokens).await?;
         let statement = AuditedStatement::within(transaction);
         if !store::insert_all(statement, tenant, &plan.tokens, context).await? {
             return Ok(None);

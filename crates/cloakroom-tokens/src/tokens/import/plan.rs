@@ -1,6 +1,7 @@
 //! Plans what a batch of an import writes: deduplicate, check ids, encrypt.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use cloakroom_core::access::Container;
 use cloakroom_core::audit::{Entry, Operation};
@@ -129,7 +130,7 @@ async fn candidate<'a>(
     }
     let wants_fingerprint = token.deduplicate || caller.settings.fingerprint_tokens;
     match content
-        .digests(vault, caller, keys, wants_fingerprint)
+        .digests(vault, caller.tenant, keys, wants_fingerprint)
         .await
     {
         Ok(digests) => Ok(Ok(Candidate { token, digests })),
@@ -138,27 +139,39 @@ async fn candidate<'a>(
     }
 }
 
-/// The existing tokens that lines duplicate. Rows only find candidates: the opened token must have the fingerprint.
+/// The existing tokens that lines duplicate, by the active fingerprint of the line. Rows only find candidates: the opened
+/// token must have one of the fingerprints.
 async fn find_existing<'a>(
     vault: &TokenVault,
     caller: &Caller,
     candidates: impl Iterator<Item = &'a Candidate<'a>>,
 ) -> Result<HashMap<(Fingerprint, Container), TokenId>, Error> {
-    let wanted: Vec<(Fingerprint, Container)> = candidates.filter_map(Candidate::claim).collect();
+    let (mut wanted, mut claims) = (Vec::new(), Vec::new());
+    for candidate in candidates {
+        let Some((fingerprint, container)) = candidate.claim() else {
+            continue;
+        };
+        let others = &candidate.digests.other_fingerprints;
+        let claim = Arc::new(Claim {
+            fingerprint,
+            other_fingerprints: others.clone(),
+            container: container.clone(),
+        });
+        wanted.push((fingerprint, container.clone()));
+        wanted.extend(others.iter().map(|it| (it.fingerprint, container.clone())));
+        claims.resize(wanted.len(), claim);
+    }
     let mut existing = HashMap::new();
     if wanted.is_empty() {
         return Ok(existing);
     }
     for (position, row) in store::find_duplicates(&vault.db, caller.tenant, &wanted).await? {
-        let Some((fingerprint, container)) = wanted.get(position).cloned() else {
+        let Some(claim) = claims.get(position) else {
             continue;
         };
-        let claim = Claim {
-            fingerprint,
-            container,
-        };
-        if let Some(opened) = open_duplicate(vault, caller, row, &claim).await? {
-            existing.insert((claim.fingerprint, claim.container), opened.token.id);
+        if let Some(opened) = open_duplicate(vault, caller, row, claim).await? {
+            let key = (claim.fingerprint, claim.container.clone());
+            existing.insert(key, opened.token.id);
         }
     }
     Ok(existing)
@@ -206,7 +219,9 @@ async fn seal(
         container: token.container,
         attributes: token.attributes,
         fingerprint,
+        other_fingerprints: digests.other_fingerprints,
         terms: digests.terms,
+        digest_epoch: keys.digest_epoch(),
         by: caller.application,
         at,
         code: CodeChange::Keep,

@@ -2,6 +2,7 @@
 
 use cloakroom_core::access::Container;
 use cloakroom_core::audit::Entry;
+use cloakroom_core::keys::OtherFingerprint;
 use cloakroom_crypto::Fingerprint;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -22,7 +23,11 @@ pub(crate) struct SealedToken {
     pub attributes: TokenAttributes,
     pub sealed: Vec<u8>,
     pub fingerprint: Option<Fingerprint>,
+    /// The fingerprints under other versions of the key, while it is replaced.
+    pub other_fingerprints: Vec<OtherFingerprint>,
     pub terms: Vec<Term>,
+    /// The age of the keys that fingerprint and terms were computed with.
+    pub digest_epoch: i32,
     /// The application that creates or updates the token.
     pub by: Uuid,
     /// When the token is created or updated, by the estimated clock of the database: the data is bound to it.
@@ -89,6 +94,15 @@ impl Write {
         }
     }
 
+    /// The token to write, and the state before an update.
+    pub(crate) fn token(&self) -> Option<(&SealedToken, Option<&PreviousState>)> {
+        match self {
+            Self::Insert(token) => Some((token, None)),
+            Self::Update(before, token) => Some((token, Some(before))),
+            Self::Consume(..) => None,
+        }
+    }
+
     /// The unique keys of the write: the claim, if any, and the id.
     pub(crate) fn unique_keys(&self) -> UniqueKeys {
         match self {
@@ -123,9 +137,27 @@ impl SealedToken {
         }
     }
 
-    /// The key of its claim, if any.
-    pub(crate) fn claim_key(&self) -> Option<ClaimKey> {
-        self.unique_keys().claim
+    /// All fingerprints of its value.
+    pub(crate) fn fingerprints(&self) -> impl Iterator<Item = Fingerprint> {
+        let others = self.other_fingerprints.iter().map(|it| it.fingerprint);
+        self.fingerprint.into_iter().chain(others)
+    }
+
+    /// The fingerprints that it claims besides the active one.
+    pub(crate) fn other_claims(&self) -> impl Iterator<Item = &Fingerprint> {
+        let others = self.other_fingerprints.iter();
+        let claimed = others.filter(|it| self.claims && it.is_claimed);
+        claimed.map(|it| &it.fingerprint)
+    }
+
+    /// The fingerprint before an update that is the same value's under another version of the key.
+    pub(crate) fn replaced_fingerprint(&self, before: &PreviousState) -> Option<&OtherFingerprint> {
+        let is_before = |it: &&OtherFingerprint| before.fingerprint == Some(it.fingerprint);
+        let is_moved = before.container_number != self.container_number;
+        self.other_fingerprints
+            .iter()
+            .find(is_before)
+            .filter(|_| !is_moved)
     }
 }
 

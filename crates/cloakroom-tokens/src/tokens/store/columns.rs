@@ -49,6 +49,7 @@ macro_rules! write_columns {
                 security_code_until "$19" "timestamptz" Option<Timestamp>;
                 claims "$20" "boolean" bool;
                 reserves "$21" "boolean" bool;
+                digest_epoch "$22" "integer" i32;
             }
         }
     };
@@ -58,60 +59,60 @@ macro_rules! write_columns {
 macro_rules! param {
     // An array itself, so that a batch encodes it differently.
     (terms) => {
-        "$22"
+        "$23"
     };
     // Several tokens convert no intents.
     (batch_entries) => {
-        "$23"
+        "$24"
     };
     (batch_responses) => {
-        "$24"
+        "$25"
     };
     (batch_events) => {
-        "$25"
+        "$26"
     };
     (intents) => {
-        "$23"
-    };
-    (insert_entries) => {
         "$24"
     };
-    (insert_responses) => {
+    (insert_entries) => {
         "$25"
     };
-    (insert_events) => {
+    (insert_responses) => {
         "$26"
+    };
+    (insert_events) => {
+        "$27"
     };
     // An update appends the state before it.
     (version_before) => {
-        "$24"
-    };
-    (container_before) => {
         "$25"
     };
-    (path_before) => {
+    (container_before) => {
         "$26"
     };
-    (removed_terms) => {
+    (path_before) => {
         "$27"
     };
-    (added_terms) => {
+    (removed_terms) => {
         "$28"
     };
-    (released_fingerprint) => {
+    (added_terms) => {
         "$29"
     };
-    (removes_code) => {
+    (released_fingerprint) => {
         "$30"
     };
-    (update_entries) => {
+    (removes_code) => {
         "$31"
     };
-    (update_responses) => {
+    (update_entries) => {
         "$32"
     };
-    (update_events) => {
+    (update_responses) => {
         "$33"
+    };
+    (update_events) => {
+        "$34"
     };
 }
 
@@ -171,7 +172,11 @@ macro_rules! write_list {
 macro_rules! column_value {
     (sealed) => {
         concat!(
-            cloakroom_core::fenced!("source.tenant_id", "source.sealed"),
+            cloakroom_core::fenced_digests!(
+                "source.tenant_id",
+                "source.sealed",
+                "source.digest_epoch"
+            ),
             " as sealed"
         )
     };
@@ -278,6 +283,7 @@ impl<'a> WriteRow<'a> {
             security_code_until: token.security_code_until,
             claims: token.claims,
             reserves: context.reserves_ids && token.has_chosen_id,
+            digest_epoch: token.digest_epoch,
             terms: as_slices(&token.terms),
         }
     }
@@ -288,7 +294,7 @@ pub(super) fn as_slices(terms: &[Term]) -> Vec<&[u8]> {
 }
 
 /// Formats terms as an array literal, because a multidimensional array must be rectangular.
-fn array_text(terms: &[&[u8]]) -> String {
+pub(super) fn array_text(terms: &[&[u8]]) -> String {
     let mut text = String::with_capacity(2 + 40 * terms.len());
     for (index, term) in terms.iter().enumerate() {
         let before = if index == 0 { "{" } else { "," };

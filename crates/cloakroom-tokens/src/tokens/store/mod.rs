@@ -1,6 +1,7 @@
 //! SQL statements for single tokens and their dependent rows.
 
 mod change;
+mod claims;
 mod columns;
 mod delete;
 mod expired;
@@ -10,18 +11,23 @@ mod import;
 mod insert;
 mod inserter;
 mod reader;
+mod redigest;
 mod reseal;
 mod update;
 
 use cloakroom_core::access::Container;
 use cloakroom_core::audit::AuditedStatement;
+use cloakroom_core::keys::OtherFingerprint;
 use cloakroom_crypto::Fingerprint;
 use cloakroom_platform::ids::TenantId;
-use cloakroom_platform::storage::{Db, Error, statements};
+use cloakroom_platform::storage::{Db, Error, Params, statements};
 use uuid::Uuid;
 
 pub(crate) use self::change::{
-    ClaimKey, CodeChange, PreviousState, SealedToken, Write, WriteContext, WriteResult,
+    CodeChange, PreviousState, SealedToken, Write, WriteContext, WriteResult,
+};
+pub(crate) use self::claims::{
+    STATEMENTS as CLAIM_STATEMENTS, claim_others, delete_stale_claims, needs_other_claims,
 };
 pub(crate) use self::columns::{TokenRow, read_columns, read_list, token_columns};
 pub(crate) use self::delete::{STATEMENTS as DELETE_STATEMENTS, TokenPlace, delete};
@@ -39,6 +45,10 @@ pub(crate) use self::insert::{STATEMENTS as INSERT_STATEMENTS, insert_all};
 pub(crate) use self::inserter::{PendingInsert, TokenInsertBatchers};
 pub(crate) use self::reader::{STATEMENTS as READER_STATEMENTS, TokenReadBatcher, TokenReader};
 use self::reader::{TokenKey, queue_full};
+pub(crate) use self::redigest::{
+    RedigestedTokens, STATEMENTS as REDIGEST_STATEMENTS, remove_unnamed_claims,
+    remove_unnamed_terms, replace_digests,
+};
 pub(crate) use self::reseal::{STATEMENTS as RESEAL_STATEMENTS, list_sealed, replace_sealed};
 pub(crate) use self::update::STATEMENTS as UPDATE_STATEMENTS;
 use crate::attributes::TokenId;
@@ -76,6 +86,22 @@ statements! {
           and term.path = $3
           and term.token_id <> $4
           and token.fingerprint = $5
+          and (token.expires_at is null or token.expires_at > now())
+        order by term.created_at, term.token_id
+        limit 1"
+    );
+    // The same for all fingerprints of a value, in one snapshot: it can change from one to the other.
+    FIND_DUPLICATE_OF_ANY: "tokens::find_equal_to_any" = concat!(
+        "select ", token_columns!(), "
+        from term
+        join token
+          on token.tenant_id = $1
+         and token.token_id = term.token_id
+        where term.tenant_id = $1
+          and term.term = any($2)
+          and term.path = $3
+          and term.token_id <> $4
+          and token.fingerprint = any($5)
           and (token.expires_at is null or token.expires_at > now())
         order by term.created_at, term.token_id
         limit 1"
@@ -136,14 +162,24 @@ pub(super) async fn find_location(
     }))
 }
 
-/// Finds the oldest other token with this fingerprint in this container.
+/// Finds the oldest other token with one of a value's fingerprints in this container.
 pub(super) async fn find_duplicate(
     db: &Db,
     tenant: TenantId,
-    fingerprint: &Fingerprint,
+    (fingerprint, others): (&Fingerprint, &[OtherFingerprint]),
     container: &Container,
     except: &Uuid,
 ) -> Result<Option<TokenRow>, Error> {
+    if !others.is_empty() {
+        let others = others.iter().map(|it| &it.fingerprint);
+        let prints = std::iter::once(fingerprint).chain(others);
+        let prints: Vec<&[u8]> = prints.map(|print| &print.as_bytes()[..]).collect();
+        let terms: Vec<&[u8]> = prints.iter().map(|print| &print[..16]).collect();
+        let path = container.as_str();
+        let params: Params<'_> = &[&tenant.number, &terms, &path, except, &prints];
+        let row = db.read_optional(&FIND_DUPLICATE_OF_ANY, params).await?;
+        return Ok(row.as_ref().map(TokenRow::decode));
+    }
     let bytes = &fingerprint.as_bytes()[..];
     let row = db
         .read_optional(

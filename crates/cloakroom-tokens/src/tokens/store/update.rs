@@ -113,7 +113,11 @@ pub(super) async fn update(
     };
     let removed_terms = without(&before.terms, &new.terms);
     let added_terms = without(&new.terms, &before.terms);
-    let releases = moves || before.fingerprint != new.fingerprint;
+    // Nodes that do not know the new version of the key yet rely on a claim under the old one.
+    let is_claimed = new
+        .replaced_fingerprint(before)
+        .is_some_and(|it| it.is_claimed);
+    let releases = moves || (before.fingerprint != new.fingerprint && !is_claimed);
     let released = before.fingerprint.filter(|_| releases);
     let row = WriteRow::encode(tenant, new, context);
     let mut params = row.params();

@@ -1,21 +1,22 @@
 //! Updates a token: merge, validate, encrypt again.
 
 pub(super) mod patch;
+mod redigest;
 mod reseal;
 
-use cloakroom_core::access::{Container, DeduplicationBehavior, Transform};
+use cloakroom_core::access::{DeduplicationBehavior, Transform};
 use cloakroom_core::audit::{Operation, encode_reads};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::events::EventKind;
 use cloakroom_core::idempotency::{PendingResponse, ResponseTemplate};
 use cloakroom_core::keys::TenantKeys;
 use cloakroom_core::velocity;
-use cloakroom_crypto::Fingerprint;
 use cloakroom_platform::api::FieldError;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use self::patch::{PatchedContent, patch_content};
+pub use self::redigest::{ScannedPage, count_former, redigest, remove_unnamed_rows};
 pub use self::reseal::reseal;
 use super::commit::commit;
 use super::content::Content;
@@ -121,12 +122,14 @@ async fn apply(
         let wants_fingerprint =
             deduplicate || settings.fingerprint_tokens || opened.token.fingerprint.is_some();
         let digests = content
-            .digests(vault, caller, &keys, wants_fingerprint)
+            .digests(vault, caller.tenant, &keys, wants_fingerprint)
             .await?;
-        let claim = digests.fingerprint.filter(|_| deduplicate);
-        if let Some(fingerprint) = &claim
-            && let Some(duplicate) =
-                find_duplicate(vault, caller, id, &content.container, fingerprint).await?
+        let claim = match deduplicate {
+            true => Claim::of(&digests, &content.container),
+            false => None,
+        };
+        if let Some(claim) = &claim
+            && let Some(duplicate) = find_duplicate(vault, caller, id, claim).await?
         {
             let response = pending_response(caller, &duplicate, template)?;
             commit(vault, caller.tenant, Vec::new(), response).await?;
@@ -230,19 +233,15 @@ async fn find_duplicate(
     vault: &TokenVault,
     caller: &Caller,
     own: &TokenId,
-    container: &Container,
-    fingerprint: &Fingerprint,
+    claim: &Claim,
 ) -> Result<Option<WrittenToken>, Error> {
-    let (db, tenant) = (&vault.db, caller.tenant);
-    let duplicate = store::find_duplicate(db, tenant, fingerprint, container, own.key()).await?;
+    let (db, tenant, container) = (&vault.db, caller.tenant, &claim.container);
+    let prints = (&claim.fingerprint, &claim.other_fingerprints[..]);
+    let duplicate = store::find_duplicate(db, tenant, prints, container, own.key()).await?;
     let Some(row) = duplicate else {
         return Ok(None);
     };
-    let claim = Claim {
-        fingerprint: *fingerprint,
-        container: container.clone(),
-    };
-    let Some(other) = open_duplicate(vault, caller, row, &claim).await? else {
+    let Some(other) = open_duplicate(vault, caller, row, claim).await? else {
         return Ok(None);
     };
     let view = view_duplicate(vault, caller, other).await?;
@@ -319,7 +318,9 @@ impl TokenUpdate<'_> {
             container: content.container.clone(),
             attributes: content.attributes.clone(),
             fingerprint: self.digests.fingerprint,
+            other_fingerprints: self.digests.other_fingerprints,
             terms: self.digests.terms,
+            digest_epoch: keys.digest_epoch(),
             by: caller.application,
             at: self.at,
             code,

@@ -10,6 +10,9 @@ use crate::tokens::store::{self, TokenRow};
 use crate::tokens::{Error, Token};
 use crate::types::TokenKind;
 
+/// Bytes of a sealed value that identify one act of sealing, as in `replace_sealed!`.
+pub(super) const IDENTITY: std::ops::Range<usize> = 2..22;
+
 /// Seals up to `limit` tokens after the key `after`. Their versions and times do not change.
 pub async fn reseal(
     vault: &DataVault,
@@ -30,7 +33,11 @@ pub async fn reseal(
 }
 
 /// The token of a row; `None` if its type or container is invalid.
-async fn token(vault: &DataVault, tenant: TenantId, row: TokenRow) -> Result<Option<Token>, Error> {
+pub(super) async fn token(
+    vault: &DataVault,
+    tenant: TenantId,
+    row: TokenRow,
+) -> Result<Option<Token>, Error> {
     let container = containers::container_of(&vault.container_numbers, tenant, row.container);
     Ok(match (TokenKind::from_number(row.kind), container.await?) {
         (Some(kind), Some(container)) => Some(Token {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cloakroom::rotation::{self, Phase};
+use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::failpoints::arm;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -31,7 +32,7 @@ const FAILPOINTS: &[(&str, u32)] = &[
 ];
 
 /// Requests that run while keys are rotated.
-struct Load {
+pub(super) struct Load {
     stop: Arc<AtomicBool>,
     requests: Arc<AtomicU64>,
     clients: JoinSet<Vec<String>>,
@@ -39,7 +40,7 @@ struct Load {
 
 impl Load {
     /// Each client creates, changes and reads tokens, and returns what failed.
-    fn start(clients: Vec<Client>) -> Self {
+    pub(super) fn start(clients: Vec<Client>) -> Self {
         let mut load = Self {
             stop: Arc::default(),
             requests: Arc::default(),
@@ -77,7 +78,7 @@ impl Load {
         load
     }
 
-    async fn finish(self) -> (u64, Vec<String>) {
+    pub(super) async fn finish(self) -> (u64, Vec<String>) {
         self.stop.store(true, Ordering::Relaxed);
         let failures = self.clients.join_all().await.concat();
         (self.requests.load(Ordering::Relaxed), failures)
@@ -112,7 +113,7 @@ async fn a_rotation_survives_the_death_of_its_node_at_every_point() {
 
         // Another node continues.
         super::advance_to(&other.vault, Phase::Proved).await;
-        rotation::retire(vault, fixture.tenant.id, cloakroom_crypto::KeyPurpose::Data)
+        rotation::retire(vault, fixture.tenant.id, KeyPurpose::Data)
             .await
             .unwrap();
         let version = i32::try_from(round + 2).unwrap() % 256;
@@ -123,6 +124,62 @@ async fn a_rotation_survives_the_death_of_its_node_at_every_point() {
     assert_eq!(failures, Vec::<String>::new(), "of {requests} requests");
     assert!(requests > 100, "{requests}");
     fixture.assert_readable(&on_other).await;
+    assert_eq!(
+        rotation::verify_proofs(vault).await.unwrap(),
+        Vec::<String>::new()
+    );
+}
+
+/// Failpoints of a rotation of digests, which has fewer pages.
+const DIGEST_FAILPOINTS: &[(&str, u32)] = &[
+    ("rotation.before_change", 1),
+    ("rotation.within_change", 1),
+    ("rotation.after_change", 1),
+    ("rotation.before_change", 2),
+    ("rotation.after_change", 2),
+    ("rotation.drained", 1),
+    ("rotation.page_written", 1),
+    ("rotation.page_written", 2),
+    ("rotation.rewritten", 1),
+    ("rotation.scanned", 1),
+    ("rotation.signed", 1),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotation_of_digests_survives_the_death_of_its_node_at_every_point() {
+    let fixture = Fixture::create(210).await;
+    let other = fixture.vault.second_node().await;
+    let on_other = fixture.client.at(&other.base_url);
+    let load = Load::start(vec![fixture.client.clone(), on_other.clone()]);
+    let (vault, tenant) = (&fixture.vault.vault, fixture.tenant.id);
+
+    let purposes = [KeyPurpose::Index, KeyPurpose::Fingerprint];
+    for ((name, hits), purpose) in DIGEST_FAILPOINTS.iter().zip(purposes.iter().cycle()) {
+        rotation::start(vault, tenant, *purpose, "tests")
+            .await
+            .unwrap();
+        fixture.advance_until(name, *hits).await;
+        // Another node continues.
+        super::advance_to(&other.vault, Phase::Proved).await;
+        if *purpose == KeyPurpose::Fingerprint {
+            arm("rotation.pairs_deleted", 1);
+            rotation::retire(vault, tenant, *purpose).await.unwrap_err();
+        }
+        rotation::retire(vault, tenant, *purpose).await.unwrap();
+    }
+
+    let (requests, failures) = load.finish().await;
+    assert_eq!(failures, Vec::<String>::new(), "of {requests} requests");
+    assert!(requests > 100, "{requests}");
+    fixture.assert_readable(&on_other).await;
+    for number in [0, 7, 209] {
+        let query = json!({"query": format!("metadata.number:{number}")});
+        for client in [&fixture.client, &on_other] {
+            let found = client.post("/v2/tokens/search", query.clone()).await;
+            let is_it = |token: &serde_json::Value| token["id"] == fixture.tokens[number];
+            assert!(found.items().iter().any(is_it), "{number}: {}", found.body);
+        }
+    }
     assert_eq!(
         rotation::verify_proofs(vault).await.unwrap(),
         Vec::<String>::new()
@@ -177,13 +234,9 @@ async fn a_rotation_of_many_rows_survives_many_deaths() {
     while fixture.phase().await < Phase::Proved {
         rotation::work(nodes[0], super::HOLDER).await.unwrap();
     }
-    rotation::retire(
-        nodes[0],
-        fixture.tenant.id,
-        cloakroom_crypto::KeyPurpose::Data,
-    )
-    .await
-    .unwrap();
+    rotation::retire(nodes[0], fixture.tenant.id, KeyPurpose::Data)
+        .await
+        .unwrap();
 
     let (requests, failures) = load.finish().await;
     println!(

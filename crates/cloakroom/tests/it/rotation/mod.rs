@@ -1,10 +1,13 @@
 //! Rotation of keys while the vault serves.
 
 mod data;
+mod digests;
 mod fence;
 mod interruptions;
 mod keysets;
 mod measure;
+mod requests;
+mod vault_keys;
 mod wrapping;
 
 use cloakroom::Node;
@@ -110,6 +113,8 @@ impl Fixture {
             if rotation::work(&self.vault.vault, HOLDER).await.is_err() {
                 return;
             }
+            // Statements of other requests may have to end.
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         }
         panic!("{failpoint} was not reached");
     }

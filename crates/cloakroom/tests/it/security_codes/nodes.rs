@@ -2,9 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use cloakroom::ids;
+use cloakroom::access::Anchored;
+use cloakroom::keys::VAULT;
+use cloakroom::rotation::{self, Phase};
 use cloakroom::security_codes;
+use cloakroom::{Node, access_change, ids};
+use cloakroom_crypto::KeyPurpose;
 use metrics_exporter_prometheus::PrometheusBuilder;
+use uuid::Uuid;
 
 use super::{Fixture, retention, run_concurrently, run_jobs, until};
 use crate::support::LogCapture;
@@ -199,4 +204,68 @@ async fn sealing_and_reading_are_fast() {
 
     println!("seal {seal:?}, first read on another node {first_read:?}, then {read:?}");
     assert!(seal < Duration::from_millis(5), "{seal:?}");
+}
+
+/// Advances the rotation of the wrapping key until it reaches a phase.
+async fn advance_to(node: &Node, holder: Uuid, phase: Phase) {
+    for _ in 0..100 {
+        let status = rotation::status(node).await.unwrap();
+        if status.last().unwrap().rotation.phase >= phase {
+            return;
+        }
+        rotation::work(node, holder).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("the rotation does not reach {phase:?}");
+}
+
+#[tokio::test]
+async fn codes_are_readable_for_their_retention_while_the_wrapping_key_is_rotated() {
+    let fixture = Fixture::with_redis().await;
+    let node = &fixture.vault.vault;
+    // One that has loaded its keys before, and learns of nothing by heartbeats.
+    let unaware = fixture.another_node().await;
+    let purpose = KeyPurpose::SecurityCodeWrap;
+    let before = fixture.store(node, "111").await;
+    rotation::start(node, VAULT, purpose, "tests")
+        .await
+        .unwrap();
+    let holder = ids::new_uuid();
+    advance_to(node, holder, Phase::Proving).await;
+    // A node that starts now wraps with the new version only.
+    let new = fixture.another_node().await;
+    let after = fixture.store(&new, "222").await;
+    for reader in [&unaware, &new, node] {
+        assert_eq!(fixture.read(reader, &before).await.as_deref(), Some("111"));
+        assert_eq!(fixture.read(reader, &after).await.as_deref(), Some("222"));
+    }
+    let early = rotation::retire(node, VAULT, purpose).await.unwrap_err();
+    assert!(
+        early.to_string().contains("the scan is not complete"),
+        "{early}"
+    );
+
+    // Just before the last key of the longest retention can have ended, and after it.
+    for (ago, is_proved) in [("49 hours 9 minutes", false), ("49 hours 11 minutes", true)] {
+        let sql = format!(
+            "update system_key set activated_at = now() - interval '{ago}' where purpose = 13 and version = 2;
+            update key_rotation set phase_at = now()"
+        );
+        fixture.sql(&sql).await;
+        access_change::reanchor(node, VAULT, Anchored::Keys)
+            .await
+            .unwrap();
+        for _ in 0..3 {
+            rotation::work(node, holder).await.unwrap();
+        }
+        let status = rotation::status(node).await.unwrap();
+        let phase = status.last().unwrap().rotation.phase;
+        assert_eq!(phase == Phase::Proved, is_proved, "{ago}: {phase:?}");
+    }
+    let (version, _) = rotation::retire(node, VAULT, purpose).await.unwrap();
+    assert_eq!(version, 1);
+    // A node without them in memory reads what the new version wrapped, and nothing that the old one did.
+    let fresh = fixture.another_node().await;
+    assert_eq!(fixture.read(&fresh, &after).await.as_deref(), Some("222"));
+    assert_eq!(fixture.read(&fresh, &before).await, None);
 }

@@ -1,5 +1,7 @@
 //! SQL statements for rotations of keys and their proofs.
 
+mod scan;
+
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
@@ -7,45 +9,18 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+pub(crate) use self::scan::STATEMENTS as SCAN_STATEMENTS;
+pub(super) use self::scan::{TABLES, any_requests, count_page, count_responses};
 use super::{Phase, Proof, Rotation};
 
-/// Columns in the order that `Rotation::read` expects.
+/// Columns in the order that `Rotation::read` expects. Keys of the vault belong to no tenant.
 macro_rules! rotations {
     () => {
-        "select key_rotation.tenant_id, tenant.public_id, key_rotation.purpose, from_version, to_version, phase,
+        "select key_rotation.tenant_id, coalesce(tenant.public_id, '00000000-0000-0000-0000-000000000000'), key_rotation.purpose, from_version, to_version, phase,
                step, position, scanned, rewritten, unreadable, closed_xid, generation, requested_by, started_at,
                phase_at, now()
         from key_rotation
-        join tenant on tenant.tenant_id = key_rotation.tenant_id"
-    };
-}
-
-/// Counts a page of a tenant's rows, and those that are sealed under a version. Large values are not read as a whole.
-macro_rules! count_page {
-    ($table:literal, $id:literal, $sealed:literal) => {
-        concat!(
-            "with page as materialized (
-            select ",
-            $id,
-            " as id, substring(",
-            $sealed,
-            " from 3 for 4) as version
-            from ",
-            $table,
-            "
-            where tenant_id = $1
-              and ",
-            $id,
-            " > $2
-            order by ",
-            $id,
-            "
-            limit $3
-        )
-        select count(*), count(*) filter (where version = int4send($4)),
-               (select id from page order by id desc limit 1)
-        from page"
-        )
+        left join tenant on tenant.tenant_id = key_rotation.tenant_id"
     };
 }
 
@@ -107,6 +82,13 @@ statements! {
           and purpose = $2
           and to_version = $3
           and phase = 5";
+    // All rotations of fingerprint (4) and index keys (5) share one fence.
+    SET_CLOSED_XID: "rotation::set_closed_xid" =
+        "update key_rotation
+        set closed_xid = $2
+        where tenant_id = $1
+          and purpose in (4, 5)
+          and phase < 6";
     CURRENT_XID: "rotation::current_xid" =
         "select pg_current_xact_id()::text::bigint";
     // Nodes that have written a heartbeat recently and have not loaded the keys of a generation yet.
@@ -143,25 +125,20 @@ statements! {
           )
         order by tenant_key.created_at
         limit $3";
-    COUNT_TOKENS: "rotation::count_tokens" = count_page!("token", "token_id", "sealed");
-    COUNT_INTENTS: "rotation::count_intents" = count_page!("token_intent", "intent_id", "sealed");
-    COUNT_CLIENT_KEYS: "rotation::count_client_keys" = count_page!("client_key", "key_id", "sealed");
-    COUNT_THREEDS: "rotation::count_threeds" =
-        count_page!("threeds_session", "session_id", "sealed");
-    COUNT_CHECKOUTS: "rotation::count_checkouts" =
-        count_page!("checkout_session", "session_id", "sealed");
-    COUNT_PROXIES: "rotation::count_proxies" = count_page!("proxy", "proxy_id", "sealed");
-    COUNT_WEBHOOKS: "rotation::count_webhooks" = count_page!("webhook", "webhook_id", "secret");
-    // Stored responses expire by themselves; whether one is left is all that matters.
-    COUNT_RESPONSES: "rotation::count_responses" =
-        "select 0::bigint, count(*), null::uuid
-        from (
-            select
-            from reply
-            where tenant_id = $1
-              and substring(sealed from 3 for 4) = int4send($2)
-            limit 1
-        ) found";
+    // The same for a key of the vault.
+    IS_DUE: "rotation::is_due" =
+        "select true
+        from system_key
+        where purpose = $1
+          and state = 2
+          and created_at < now() - make_interval(secs => $2)
+          and not exists (
+              select
+              from key_rotation
+              where key_rotation.tenant_id = 0
+                and key_rotation.purpose = system_key.purpose
+                and key_rotation.phase < 7
+          )";
     INSERT_PROOF: "rotation::insert_proof" =
         "insert into key_proof (tenant_id, purpose, version, statement, signature)
         values ($1, $2, $3, $4, $5)
@@ -180,17 +157,6 @@ statements! {
           and purpose = $2
           and version = $3";
 }
-
-/// Tables with data that is sealed under the data key, in the order in which they are rewritten.
-pub(super) const TABLES: [(&str, &cloakroom_platform::storage::Statement); 7] = [
-    ("token", &COUNT_TOKENS),
-    ("token_intent", &COUNT_INTENTS),
-    ("client_key", &COUNT_CLIENT_KEYS),
-    ("threeds_session", &COUNT_THREEDS),
-    ("checkout_session", &COUNT_CHECKOUTS),
-    ("proxy", &COUNT_PROXIES),
-    ("webhook", &COUNT_WEBHOOKS),
-];
 
 /// A rotation to insert.
 pub(super) struct NewRotation<'a> {
@@ -320,6 +286,17 @@ pub(super) async fn restart(db: &Db, rotation: &Rotation) -> Result<(), Error> {
     Ok(())
 }
 
+/// Saves the transaction that raised the fence for digests of a tenant.
+pub(super) async fn set_closed_xid(
+    transaction: &Transaction,
+    tenant: TenantId,
+    xid: i64,
+) -> Result<(), Error> {
+    let params: Params<'_> = &[&tenant.number, &xid];
+    transaction.run(&SET_CLOSED_XID, params).await?;
+    Ok(())
+}
+
 /// The number of this transaction.
 pub(super) async fn current_xid(transaction: &Transaction) -> Result<i64, Error> {
     let rows = transaction.run(&CURRENT_XID, &[]).await?;
@@ -353,53 +330,16 @@ pub(super) async fn list_due(
     Ok(rows.iter().map(tenant).collect())
 }
 
+/// Whether the active key of the vault of a purpose is older than an age.
+pub(super) async fn is_due(db: &Db, purpose: KeyPurpose, age_seconds: f64) -> Result<bool, Error> {
+    let params: Params<'_> = &[&purpose.number(), &age_seconds];
+    Ok(db.read_optional(&IS_DUE, params).await?.is_some())
+}
+
 /// Counts sessions whose snapshot is older than a transaction.
 pub(super) async fn count_old_snapshots(db: &Db, xid: i64) -> Result<i64, Error> {
     let row = db.read_optional(&COUNT_OLD_SNAPSHOTS, &[&xid]).await?;
     Ok(row.map_or(0, |row| row.get(0)))
-}
-
-/// A page of rows: how many, how many under the version, and the last id.
-pub(super) struct CountedPage {
-    pub rows: u64,
-    pub found: u64,
-    pub last: Option<Uuid>,
-}
-
-/// Counts up to `limit` rows after an id, with a statement of [`TABLES`].
-pub(super) async fn count_page(
-    db: &Db,
-    statement: &cloakroom_platform::storage::Statement,
-    (tenant, version): (TenantId, u32),
-    after: Uuid,
-    limit: i64,
-) -> Result<CountedPage, Error> {
-    let params: Params<'_> = &[&tenant.number, &after, &limit, &version.cast_signed()];
-    Ok(CountedPage::read(
-        db.read_optional(statement, params).await?.as_ref(),
-    ))
-}
-
-/// Whether a response is stored under the version.
-pub(super) async fn count_responses(
-    db: &Db,
-    tenant: TenantId,
-    version: u32,
-) -> Result<CountedPage, Error> {
-    let params: Params<'_> = &[&tenant.number, &version.cast_signed()];
-    let row = db.read_optional(&COUNT_RESPONSES, params).await?;
-    Ok(CountedPage::read(row.as_ref()))
-}
-
-impl CountedPage {
-    fn read(row: Option<&Row>) -> Self {
-        let count = |index| row.map_or(0, |row| row.get::<_, i64>(index)).unsigned_abs();
-        Self {
-            rows: count(0),
-            found: count(1),
-            last: row.and_then(|row| row.get(2)),
-        }
-    }
 }
 
 pub(super) async fn insert_proof(

@@ -1,13 +1,17 @@
 //! The keys of one tenant.
 
+mod digest_keys;
+
 use std::sync::Arc;
 
 use cloakroom_crypto::{
-    Data, Fingerprint, Fingerprinting, Index, Key, PolicyDigest, RecordContext, Reply, Request,
-    SealsRecords, Sensitive, blind_term, fingerprint, mac, open, seal, sealed_key_version,
+    Data, Fingerprint, Fingerprinting, Index, Key, KeyPurpose, PolicyDigest, RecordContext, Reply,
+    Request, SealsRecords, Sensitive, blind_term, open, seal, sealed_key_version,
 };
 use cloakroom_platform::ids::TenantId;
 
+pub(super) use self::digest_keys::DigestKeys;
+pub use self::digest_keys::{DigestKey, OtherFingerprint};
 use super::Error;
 
 /// The associated data of a sealed value, besides its tenant: moved to another record, it fails to open.
@@ -26,9 +30,11 @@ pub struct TenantKeys {
     pub(super) tenant: TenantId,
     pub(super) data: SealingKeys<Data>,
     pub(super) reply: SealingKeys<Reply>,
-    pub(super) fingerprinting: Key<Fingerprinting>,
-    pub(super) index: Key<Index>,
-    pub(super) request: Key<Request>,
+    pub(super) fingerprinting: DigestKeys<Fingerprinting>,
+    pub(super) index: DigestKeys<Index>,
+    pub(super) request: DigestKeys<Request>,
+    /// See [`TenantKeys::digest_epoch`].
+    pub(super) digest_epoch: i32,
 }
 
 /// Every usable version of a key: the active one seals, all of them open.
@@ -48,9 +54,22 @@ impl TenantKeys {
         self.data.open(&self.context(record), sealed)
     }
 
-    /// The version that seals data.
-    pub fn data_version(&self) -> u32 {
-        self.data.active
+    /// The active version of a key that seals or digests.
+    pub fn active_version(&self, purpose: KeyPurpose) -> Option<u32> {
+        match purpose {
+            KeyPurpose::Data => Some(self.data.active),
+            KeyPurpose::Reply => Some(self.reply.active),
+            KeyPurpose::Fingerprint => Some(self.fingerprinting.active().version),
+            KeyPurpose::Index => Some(self.index.active().version),
+            KeyPurpose::Request => Some(self.request.active().version),
+            _ => None,
+        }
+    }
+
+    /// Increases with every change of the states of fingerprint and index keys. Statements that store fingerprints or
+    /// terms carry it: they fail (`storage::Error::StaleKey`) if all nodes were to know a newer one.
+    pub fn digest_epoch(&self) -> i32 {
+        self.digest_epoch
     }
 
     /// Opens a value and seals it under the active version; `None` if it is sealed under that already.
@@ -77,17 +96,61 @@ impl TenantKeys {
 
     /// Computes the fingerprint of a value: equal for equal values of one kind within this tenant only.
     pub fn fingerprint(&self, kind: &str, value: &str) -> Fingerprint {
-        fingerprint(&self.fingerprinting, kind, value.as_bytes())
+        self.fingerprinting.active().fingerprint(kind, value)
+    }
+
+    /// Computes the fingerprints of a value under all versions but the active one. Empty unless the key is being
+    /// replaced.
+    pub fn other_fingerprints(&self, kind: &str, value: &str) -> Vec<OtherFingerprint> {
+        let others = self.fingerprinting.others();
+        let other = |key: &DigestKey<Fingerprinting>| {
+            let active = self.fingerprint(kind, value);
+            let fingerprint = key.fingerprint(kind, value);
+            OtherFingerprint {
+                fingerprint,
+                is_claimed: key.is_retiring(),
+                pair_macs: [
+                    self.fingerprint_pair_mac([&active, &fingerprint]),
+                    self.fingerprint_pair_mac([&fingerprint, &active]),
+                ],
+            }
+        };
+        others.map(other).collect()
+    }
+
+    /// Whether the fingerprint key is being replaced: values have more than one fingerprint.
+    pub fn has_other_fingerprints(&self) -> bool {
+        self.fingerprinting.others().next().is_some()
+    }
+
+    /// The versions of the fingerprint key, the oldest first: counters that must survive its replacement use all of
+    /// them, or the first one.
+    pub fn fingerprint_versions(&self) -> impl Iterator<Item = &DigestKey<Fingerprinting>> {
+        self.fingerprinting.versions.iter()
+    }
+
+    /// Authenticates that two fingerprints are of one value. Under the newest version, so that the MAC is the same
+    /// during the whole replacement.
+    pub fn fingerprint_pair_mac(&self, pair: [&Fingerprint; 2]) -> Fingerprint {
+        let text = pair.map(|print| hex::encode(print.as_bytes())).concat();
+        let newest = self.fingerprinting.newest();
+        newest.fingerprint("fingerprint pair", &text)
     }
 
     /// Computes a blind index term: a keyed digest of the searched attribute (`domain`) and the value.
     pub fn term(&self, domain: &str, value: &[u8]) -> [u8; 16] {
-        blind_term(&self.index, domain, value)
+        blind_term(&self.index.active().key, domain, value)
     }
 
-    /// Authenticates a request with an idempotency key; `domain` separates its parts.
-    pub(crate) fn request_mac(&self, domain: &str, parts: &[&[u8]]) -> [u8; 32] {
-        mac(&self.request, domain, parts)
+    /// Computes the terms that tokens with the value can have: one for each version of the key.
+    pub fn terms(&self, domain: &str, value: &[u8]) -> Vec<[u8; 16]> {
+        let term = |key: &DigestKey<Index>| blind_term(&key.key, domain, value);
+        self.index.versions.iter().map(term).collect()
+    }
+
+    /// The versions of the key that authenticates requests with idempotency keys, the oldest first.
+    pub(crate) fn request_versions(&self) -> &[DigestKey<Request>] {
+        &self.request.versions
     }
 
     fn context<'a>(&'a self, record: &Record<'a>) -> RecordContext<'a> {
@@ -112,9 +175,10 @@ impl TenantKeys {
             tenant,
             data: SealingKeys::generate(),
             reply: SealingKeys::generate(),
-            fingerprinting: Key::generate(),
-            index: Key::generate(),
-            request: Key::generate(),
+            fingerprinting: DigestKeys::generate(),
+            index: DigestKeys::generate(),
+            request: DigestKeys::generate(),
+            digest_epoch: 4,
         }
     }
 }

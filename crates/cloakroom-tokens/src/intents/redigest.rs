@@ -1,0 +1,86 @@
+//! Computes the fingerprints of a tenant's intents again after their key was replaced.
+
+use cloakroom_core::keys::{self, ResealedPage, TenantKeys};
+use cloakroom_core::vault::Vault;
+use cloakroom_crypto::Fingerprint;
+use cloakroom_platform::ids::TenantId;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::store::{self, RefingerprintedIntents};
+use super::{Error, TokenIntent};
+use crate::attributes::{default_text, fingerprint_of};
+
+/// Bytes of a sealed value that identify one act of sealing, as in `replace_sealed!`.
+const IDENTITY: std::ops::Range<usize> = 2..22;
+
+/// Replaces the fingerprints of up to `limit` intents after the id `after`.
+pub async fn redigest(
+    vault: &Vault,
+    tenant: TenantId,
+    keys: &TenantKeys,
+    after: Uuid,
+    limit: i64,
+) -> Result<ResealedPage, Error> {
+    let (mut page, mut intents) = (ResealedPage::default(), RefingerprintedIntents::default());
+    for (id, intent, sealed) in store::list_sealed(&vault.db, tenant, after, limit).await? {
+        page.scanned += 1;
+        page.last = Some(id);
+        let fingerprint = examine(vault, (tenant, keys), intent.as_ref(), &sealed).await?;
+        match (intent, fingerprint, sealed.get(IDENTITY)) {
+            (Some(intent), Some((fingerprint, _)), _) if intent.fingerprint == fingerprint => {}
+            (Some(mut intent), Some((fingerprint, data)), Some(opened)) => {
+                intent.fingerprint = fingerprint;
+                let sealed = keys.seal(&intent.record(), data.expose())?;
+                intents.push(&intent, opened.to_vec(), sealed);
+            }
+            _ => page.unreadable += 1,
+        }
+    }
+    let epoch = keys.digest_epoch();
+    page.rewritten = store::replace_fingerprints(&vault.db, tenant, &intents, epoch).await?;
+    Ok(page)
+}
+
+/// Counts the intents among up to `limit` after the id `after` whose fingerprint is not that of the active key: rows,
+/// those found, and the last one.
+pub async fn count_former(
+    vault: &Vault,
+    tenant: TenantId,
+    keys: &TenantKeys,
+    after: Uuid,
+    limit: i64,
+) -> Result<(u64, u64, Option<Uuid>), Error> {
+    let (mut rows, mut found, mut last) = (0, 0, None);
+    for (id, intent, sealed) in store::list_sealed(&vault.db, tenant, after, limit).await? {
+        (rows, last) = (rows + 1, Some(id));
+        let fingerprint = examine(vault, (tenant, keys), intent.as_ref(), &sealed).await?;
+        let stored = intent.map(|intent| intent.fingerprint);
+        found += u64::from(fingerprint.map(|(print, _)| print) != stored || stored.is_none());
+    }
+    Ok((rows, found, last))
+}
+
+type Plaintext = cloakroom_crypto::Sensitive<Vec<u8>>;
+
+/// The fingerprint of an intent under the active key, and its data; `None` if it does not open.
+async fn examine(
+    vault: &Vault,
+    (tenant, keys): (TenantId, &TenantKeys),
+    intent: Option<&TokenIntent>,
+    sealed: &[u8],
+) -> Result<Option<(Option<Fingerprint>, Plaintext)>, Error> {
+    let Some(intent) = intent else {
+        return Ok(None);
+    };
+    let data = match vault.keys.open(tenant, &intent.record(), sealed).await {
+        Err(keys::Error::Integrity) => return Ok(None),
+        data => data?,
+    };
+    let Ok(value) = serde_json::from_slice::<Value>(data.expose()) else {
+        return Ok(None);
+    };
+    let text = default_text(intent.kind, &value);
+    let fingerprint = text.map(|text| fingerprint_of(keys, intent.kind, &text));
+    Ok(Some((fingerprint, data)))
+}
