@@ -64,13 +64,14 @@ create table application (
     primary key (tenant_id, application_id)
 );
 
--- Found by the look-up part of a key's text before the tenant is known, hence the primary key.
+-- `lookup` and `key_digest` are digests of the whole key, of which nothing else is stored. A key is found before its tenant is
+-- known, hence the primary key.
 create table application_key (
     lookup text primary key,
     tenant_id integer not null,
     application_id uuid not null,
     key_id uuid not null,
-    secret_mac bytea not null,
+    key_digest bytea not null,
     created_by uuid,
     created_at timestamptz not null default now(),
     expires_at timestamptz,

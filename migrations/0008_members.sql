@@ -34,13 +34,13 @@ create unique index member_email on member (tenant_id, lower(email));
 create unique index member_user on member (tenant_id, user_id);
 create index member_by_time on member (tenant_id, created_at, member_id);
 
--- `link_mac` is a keyed digest of the secret that the invited person is given; the secret is not kept.
+-- `link_digest` is a digest of the secret that the invited person is given; the secret is not kept.
 create table invitation (
     tenant_id integer not null,
     invitation_id uuid not null,
     email text not null,
     role smallint not null check (role between 2 and 3),
-    link_mac bytea not null,
+    link_digest bytea not null,
     expires_at timestamptz not null,
     created_by uuid,
     created_at timestamptz not null default now(),

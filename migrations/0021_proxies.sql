@@ -1,6 +1,6 @@
 -- Pre-configured proxies.
 --
--- `sealed` holds the key, the configuration values, the transforms and the switches of a proxy. `key_digest` is the keyed
+-- `sealed` holds the key, the configuration values, the transforms and the switches of a proxy. `key_digest` is the
 -- digest of the key, by which an invocation finds its proxy. `row_mac` authenticates every column that decides where data
 -- goes and with which permissions, together with `sealed`: a row that was written or changed by SQL is not used.
 create table proxy (

@@ -19,7 +19,7 @@ create table branding (
 );
 create unique index branding_by_id on branding (branding_id);
 
--- `page_digest` is the keyed digest of the secret in the page's URL. `sealed` holds everything else about a session and
+-- `page_digest` is the digest of the secret in the page's URL. `sealed` holds everything else about a session and
 -- is bound to state, expiry and version: a row that was changed by SQL cannot be decrypted. States: 1 open, 2 complete.
 create table checkout_session (
     tenant_id integer not null,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cloakroom_crypto::equal_in_constant_time;
 use cloakroom_platform::api::{ApiError, ClientAddr};
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{self, Db};
@@ -13,8 +14,8 @@ use uuid::Uuid;
 
 use crate::access::{
     self, AnyKey, ApplicationKind, ApplicationRow, AuthenticatedRow as _, Bucket, CacheEntry,
-    Credential, Error, Grants, KEY_MAC_DOMAIN, KeyParts, LegacyKey, Principal, PrincipalKind,
-    Stale, TenantQuotas, TenantRow, TenantSettings, secret_mac,
+    Credential, Error, Grants, KeyParts, LegacyKey, Principal, PrincipalKind, Stale, TenantQuotas,
+    TenantRow, TenantSettings, key_digest, key_lookup,
 };
 use crate::caller::Caller;
 use crate::keys::ControlKey;
@@ -51,7 +52,7 @@ impl LookupError {
 /// Authenticates an API key. Malformed keys are rejected without a database lookup.
 pub async fn authenticate(vault: &Vault, text: &str) -> Result<Arc<Principal>, Error> {
     let key = ParsedKey::parse(text).ok_or(Error::Unauthorized)?;
-    let digest = secret_mac(vault.keys.control(), text);
+    let digest = key_digest(text);
     let cache = &vault.principals.entries;
     let generation = vault.principals.generation();
     if let Some(entry) = cache.get(&digest).await
@@ -133,15 +134,13 @@ impl<'a> ParsedKey<'a> {
         parts.or_else(|| LegacyKey::parse(text).map(Self::Legacy))
     }
 
-    async fn find(
-        &self,
-        db: &Db,
-        control: &ControlKey,
-    ) -> Result<Option<Credential>, storage::Error> {
+    async fn find(&self, db: &Db, text: &str) -> Result<Option<Credential>, storage::Error> {
         match self {
-            Self::Key(parts) if parts.is_session => access::find_session(db, parts.lookup).await,
-            Self::Key(parts) => access::find_credential(db, &[parts.lookup.to_owned()]).await,
-            Self::Legacy(key) => access::find_credential(db, &key.lookups(control)).await,
+            Self::Key(parts) if parts.is_session => {
+                access::find_session(db, &key_lookup(text)).await
+            }
+            Self::Key(_) => access::find_credential(db, &key_lookup(text)).await,
+            Self::Legacy(key) => access::find_credential(db, &key.lookup()).await,
         }
     }
 
@@ -194,18 +193,14 @@ async fn look_up(
     let (started_at, generation) = (Instant::now(), vault.principals.generation());
     let control = vault.keys.control();
     let found = access::read_current(
-        || key.find(source.db(vault), control),
+        || key.find(source.db(vault), text),
         |credential| source.verify(vault, credential),
     );
     let found = found.await.map_err(LookupError::Failed)?;
     let is_known = found.is_some();
     let (credential, current) = found.unwrap_or_else(|| (Credential::placeholder(), Ok(())));
 
-    let matches = control.verifies(
-        KEY_MAC_DOMAIN,
-        &[text.as_bytes()],
-        credential.key.secret_mac(),
-    );
+    let matches = equal_in_constant_time(&key_digest(text), credential.key.digest());
     let genuine = is_genuine(control, &credential);
     if !is_known || !matches || !key.matches_kinds(&credential) {
         return Err(LookupError::Unknown);

@@ -1,7 +1,7 @@
 //! Hosted pages: what cardholders see of the vault.
 //!
 //! Reading order: [`checkout`] is the hosted card form, [`page`] renders every page with its headers and turns errors into
-//! pages, [`branding`] serves logo and colors of tenants, [`asset`] the stylesheet and the scripts. [`message`],
+//! pages, `developers` has the start page and the catalog of errors, [`branding`] serves logo and colors of tenants, [`asset`] the stylesheet and the scripts. [`message`],
 //! [`language`] and [`money`] are texts. The pages of 3-D Secure are in `cloakroom-threeds` and use these.
 
 pub mod checkout;
@@ -10,6 +10,7 @@ pub mod branding;
 pub mod page;
 
 pub mod asset;
+mod developers;
 pub mod message;
 pub mod money;
 
@@ -33,6 +34,7 @@ pub fn browser_routes() -> OpenApiRouter<TokenVault> {
     checkout::browser_routes()
         .merge(branding::routes())
         .merge(asset::routes())
+        .merge(developers::routes())
 }
 
 /// All SQL statements of this crate, for the tests that check them against the schema.

@@ -36,7 +36,7 @@ pub struct ProxyDefinition {
     pub anonymous: Arc<Principal>,
 }
 
-/// Definitions by the keyed digest of their key. The TTL bounds how long a deleted or rotated key still works.
+/// Definitions by the digest of their key. The TTL bounds how long a deleted or rotated key still works.
 pub struct DefinitionCache {
     entries: Cache<[u8; 32], CacheEntry>,
     /// Held by the invocation that looks a key up; the others wait for its result.

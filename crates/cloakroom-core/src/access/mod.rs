@@ -21,7 +21,7 @@ use cloakroom_platform::api::{ApiError, FieldError};
 use cloakroom_platform::storage;
 
 pub use self::api_key::{
-    ApiKey, KEY_MAC_DOMAIN, KeyParts, LegacyKey, is_legacy_lookup, key_prefix, secret_mac,
+    ApiKey, KeyParts, LegacyKey, is_legacy_lookup, key_digest, key_lookup, key_prefix,
 };
 pub use self::application::{ApplicationKind, check_name};
 pub use self::condition::{Attribute, Condition, Operator, Resource, Scope};
@@ -99,6 +99,9 @@ impl From<Error> for ApiError {
 
 impl From<PermissionDenied> for ApiError {
     fn from(denied: PermissionDenied) -> Self {
-        Self::forbidden(format!("The key's application lacks {} here.", denied.0))
+        Self::forbidden(format!(
+            "The application of this key lacks the permission {} for this container.",
+            denied.0
+        ))
     }
 }

@@ -39,7 +39,7 @@ pub enum PrincipalKind {
 
 /// The caller lacks a permission.
 #[derive(Debug, thiserror::Error)]
-#[error("the application lacks {0} here")]
+#[error("the application lacks the permission {0} for this container")]
 pub struct PermissionDenied(pub Permission);
 
 /// The caller must not pass on these grants.

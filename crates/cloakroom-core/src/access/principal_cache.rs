@@ -9,7 +9,7 @@ use moka::future::Cache;
 
 use super::Principal;
 
-/// Cache of authenticated principals by the keyed digest of the API key.
+/// Cache of authenticated principals by the digest of the API key.
 ///
 /// Entries are found by the digest of the whole key, not by its lookup part: a wrong secret takes as long as an unknown
 /// key. The TTL bounds how long a deleted key still works on this node.

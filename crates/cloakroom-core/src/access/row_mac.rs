@@ -95,7 +95,7 @@ pub struct KeyRow {
     pub tenant_number: i32,
     pub application: Uuid,
     pub id: Uuid,
-    pub secret_mac: Vec<u8>,
+    pub key_digest: Vec<u8>,
     pub expires_at: Option<Timestamp>,
 }
 
@@ -108,7 +108,7 @@ impl AuthenticatedRow for KeyRow {
             self.tenant_number.to_be_bytes().to_vec(),
             self.application.into_bytes().to_vec(),
             self.id.into_bytes().to_vec(),
-            self.secret_mac.clone(),
+            self.key_digest.clone(),
             time_part(self.expires_at),
         ]
     }
@@ -119,8 +119,8 @@ pub struct SessionRow {
     pub tenant_number: i32,
     pub application: Uuid,
     pub id: Uuid,
-    pub secret_mac: Vec<u8>,
-    pub nonce_mac: Vec<u8>,
+    pub key_digest: Vec<u8>,
+    pub nonce_digest: Vec<u8>,
     /// The grants as stored JSON text; `None` until the session is authorized.
     pub grants: Option<String>,
     pub expires_at: Timestamp,
@@ -135,8 +135,8 @@ impl AuthenticatedRow for SessionRow {
             self.tenant_number.to_be_bytes().to_vec(),
             self.application.into_bytes().to_vec(),
             self.id.into_bytes().to_vec(),
-            self.secret_mac.clone(),
-            self.nonce_mac.clone(),
+            self.key_digest.clone(),
+            self.nonce_digest.clone(),
             time_part(Some(self.expires_at)),
         ];
         parts.extend(self.grants.clone().map(String::into_bytes));

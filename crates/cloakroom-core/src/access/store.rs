@@ -32,10 +32,10 @@ impl AnyKey {
         matches!(self, Self::Key(key) if is_legacy_lookup(&key.lookup))
     }
 
-    pub(crate) fn secret_mac(&self) -> &[u8] {
+    pub(crate) fn digest(&self) -> &[u8] {
         match self {
-            Self::Key(key) => &key.secret_mac,
-            Self::Session(session) => &session.secret_mac,
+            Self::Key(key) => &key.key_digest,
+            Self::Session(session) => &session.key_digest,
         }
     }
 
@@ -76,7 +76,7 @@ impl Credential {
                 tenant_number: 0,
                 application: id,
                 id,
-                secret_mac: mac.clone(),
+                key_digest: mac.clone(),
                 expires_at: None,
             }),
             key_mac: mac.clone(),
@@ -218,7 +218,7 @@ statements! {
         where tenant.tenant_id = $1
           and deleted_at is null");
     LIST_KEYS: "access::list_keys" =
-        "select lookup, application_id, key_id, secret_mac, expires_at, row_mac
+        "select lookup, application_id, key_id, key_digest, expires_at, row_mac
         from application_key
         where tenant_id = $1
           and (application_id, key_id) > ($2, $3)
@@ -226,18 +226,18 @@ statements! {
         limit $4";
     // Not limited to a tenant: the key determines the tenant.
     FIND_CREDENTIAL: "access::find_credential" = concat!(
-        "select key.lookup, key.tenant_id, key.application_id, key.key_id, key.secret_mac,
+        "select key.lookup, key.tenant_id, key.application_id, key.key_id, key.key_digest,
                key.expires_at, key.row_mac, ", holder_columns!("key"), "
         from application_key key ", holder_joins!("key"), "
-        where key.lookup = any($1::text[])
+        where key.lookup = $1
           and (key.expires_at is null or key.expires_at > now())
           and ", holder_is_active!());
     // The same for sessions.
     FIND_SESSION: "access::find_session" = concat!(
         "select session.lookup, session.tenant_id, session.application_id, session.session_id,
-               session.secret_mac, session.expires_at, session.row_mac, ",
+               session.key_digest, session.expires_at, session.row_mac, ",
                holder_columns!("session"), ",
-               session.nonce_mac, session.grants
+               session.nonce_digest, session.grants
         from session ", holder_joins!("session"), "
         where session.lookup = $1
           and session.expires_at > now()
@@ -394,7 +394,7 @@ pub(crate) async fn list_keys(
             tenant_number: tenant.number,
             application: row.get(1),
             id: row.get(2),
-            secret_mac: row.get(3),
+            key_digest: row.get(3),
             expires_at: row.get(4),
         };
         (key, row.get(5))
@@ -402,19 +402,16 @@ pub(crate) async fn list_keys(
     Ok(rows.iter().map(to_key).collect())
 }
 
-/// Finds an unexpired key by its possible lookup values.
-pub(crate) async fn find_credential(
-    db: &Db,
-    lookups: &[String],
-) -> Result<Option<Credential>, Error> {
-    let row = db.read_optional(&FIND_CREDENTIAL, &[&lookups]).await?;
+/// Finds an unexpired key by its lookup value.
+pub(crate) async fn find_credential(db: &Db, lookup: &str) -> Result<Option<Credential>, Error> {
+    let row = db.read_optional(&FIND_CREDENTIAL, &[&lookup]).await?;
     let key = |row: &Row| {
         AnyKey::Key(KeyRow {
             lookup: row.get(0),
             tenant_number: row.get(1),
             application: row.get(2),
             id: row.get(3),
-            secret_mac: row.get(4),
+            key_digest: row.get(4),
             expires_at: row.get(5),
         })
     };
@@ -430,8 +427,8 @@ pub(crate) async fn find_session(db: &Db, lookup: &str) -> Result<Option<Credent
             tenant_number: row.get(1),
             application: row.get(2),
             id: row.get(3),
-            secret_mac: row.get(4),
-            nonce_mac: row.get(27),
+            key_digest: row.get(4),
+            nonce_digest: row.get(27),
             grants: row.get(28),
             expires_at: row.get(5),
         })

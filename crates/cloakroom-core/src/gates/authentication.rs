@@ -5,8 +5,10 @@ use std::sync::Arc;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use cloakroom_platform::api::{ApiError, ClientAddr};
+use cloakroom_platform::config::Environment;
 use cloakroom_platform::telemetry::{Actor, KeyPrefix, TraceId};
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 use crate::access::key_prefix;
 use crate::authentication::{
@@ -56,7 +58,11 @@ where
         .and_then(|principal| caller(principal, trace_id, client))
     {
         Ok(caller) => caller,
-        Err(error) => return error.into_response(),
+        Err(error) => {
+            let environment = vault.config.vault.environment;
+            let error = explain_rejected_key(error, request.headers(), environment);
+            return error.into_response();
+        }
     };
     let actor = actor_of(&caller);
     request.extensions_mut().insert(Arc::new(caller));
@@ -112,6 +118,37 @@ fn api_key(headers: &HeaderMap) -> &str {
         (Some(key), None) => key.to_str().unwrap_or_default(),
         _ => "",
     }
+}
+
+/// Says where the key belongs, if it was not sent there or is one of another kind of vault.
+fn explain_rejected_key(
+    error: ApiError,
+    headers: &HeaderMap,
+    environment: Environment,
+) -> ApiError {
+    if error.status() != StatusCode::UNAUTHORIZED {
+        return error;
+    }
+    if headers.contains_key(API_KEY) {
+        // The prefix of a key is no secret.
+        let (is_production, is_test) = (
+            api_key(headers).starts_with("key_prod_"),
+            api_key(headers).starts_with("key_test_"),
+        );
+        return match environment {
+            Environment::Test if is_production => {
+                ApiError::no_key("The API key is one of a production vault; this is a test vault.")
+            }
+            Environment::Production if is_test => {
+                ApiError::no_key("The API key is one of a test vault; this is a production vault.")
+            }
+            Environment::Test | Environment::Production => error,
+        };
+    }
+    ApiError::no_key(match headers.contains_key(AUTHORIZATION) {
+        true => "Send the API key in the BT-API-KEY header, not in Authorization.",
+        false => "The BT-API-KEY header is missing.",
+    })
 }
 
 /// Whether a request creates or changes keys, grants, proxies or tenants. Its key is looked up without the cache, because the

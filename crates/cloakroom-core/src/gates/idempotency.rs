@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use axum::extract::Request;
+use axum::extract::Request as HttpRequest;
 use axum::response::{IntoResponse, Response};
-use cloakroom_crypto::random_bytes;
+use cloakroom_crypto::{Request, random_bytes};
 use cloakroom_platform::api::{Answer, ApiError, Received};
 use cloakroom_platform::storage;
 use cloakroom_platform::telemetry::ErrorCode;
@@ -23,7 +23,7 @@ use crate::idempotency::request_key::{
     GrantsDigest, RequestKey, grants_digest, idempotency_key, is_single_use, request_mac, scope_of,
 };
 use crate::idempotency::{self, SealedResponse};
-use crate::keys::TenantKeys;
+use crate::keys::{DigestKey, TenantKeys};
 use crate::vault::Vault;
 
 /// Runs a request with a key to completion even if the client disconnects: its retry then gets the
@@ -34,7 +34,10 @@ use crate::vault::Vault;
     clippy::disallowed_methods,
     reason = "the request outlives the connection on purpose; its deadlines end it"
 )]
-pub async fn run_to_completion<F>(request: Request, next: impl FnOnce(Request) -> F) -> Response
+pub async fn run_to_completion<F>(
+    request: HttpRequest,
+    next: impl FnOnce(HttpRequest) -> F,
+) -> Response
 where
     F: Future<Output = Response> + Send + 'static,
 {
@@ -55,8 +58,8 @@ where
 /// Executes a request with a key once, and replays its response to retries for a day.
 pub async fn execute_once<F>(
     vault: &Vault,
-    request: Request,
-    next: impl FnOnce(Request) -> F,
+    request: HttpRequest,
+    next: impl FnOnce(HttpRequest) -> F,
 ) -> Response
 where
     F: Future<Output = Response>,
@@ -92,13 +95,22 @@ where
 struct KeyedRequest {
     caller: Arc<Caller>,
     keys: Arc<TenantKeys>,
+    /// One for each version of the tenant's key, the oldest first. Leases are acquired in this order under all of them:
+    /// nodes that know different versions have one in common.
+    scopes: Vec<Scope>,
+}
+
+/// What identifies a request with a key under one version of the tenant's key.
+struct Scope {
     key: RequestKey,
     request_mac: [u8; 32],
     grants: GrantsDigest,
+    /// Whether the response is stored under this version.
+    is_active: bool,
 }
 
 /// The caller of a request with a key.
-fn keyed_caller(request: &Request) -> Result<Option<Arc<Caller>>, ApiError> {
+fn keyed_caller(request: &HttpRequest) -> Result<Option<Arc<Caller>>, ApiError> {
     let Some(caller) = request.extensions().get::<Arc<Caller>>() else {
         return Ok(None);
     };
@@ -110,7 +122,7 @@ fn keyed_caller(request: &Request) -> Result<Option<Arc<Caller>>, ApiError> {
 /// The request's key, if it has one. A handler that needs a body that did not arrive fails, and the
 /// lease is released.
 fn keyed_request(
-    request: &Request,
+    request: &HttpRequest,
     caller: Arc<Caller>,
     keys: Arc<TenantKeys>,
 ) -> Result<Option<KeyedRequest>, ApiError> {
@@ -120,16 +132,23 @@ fn keyed_request(
     };
     let received = request.extensions().get::<Arc<Received>>();
     let body = received.and_then(|received| received.bytes());
-    let key = RequestKey {
-        tenant: caller.tenant,
-        scope: scope_of(&keys, &caller, method, path, key),
+    let scope = |version: &DigestKey<Request>| {
+        let scope = scope_of(version, &caller, method, path, key);
+        Scope {
+            key: RequestKey {
+                tenant: caller.tenant,
+                scope,
+            },
+            request_mac: request_mac(version, &scope, body.unwrap_or_default()),
+            grants: grants_digest(version, &caller),
+            is_active: version.is_active(),
+        }
     };
+    let scopes = keys.request_versions().iter().map(scope).collect();
     Ok(Some(KeyedRequest {
-        key,
-        grants: grants_digest(&keys, &caller),
-        request_mac: request_mac(&keys, &key.scope, body.unwrap_or_default()),
         caller,
         keys,
+        scopes,
     }))
 }
 
@@ -138,31 +157,43 @@ enum AcquireResult {
     Response(Answer),
 }
 
-/// Acquires the lease in one round trip, or determines why it cannot.
+/// Acquires the lease in one round trip, or determines why it cannot. While the tenant's key is replaced, there is one
+/// lease, and one round trip, for each version.
 async fn acquire(vault: &Vault, keyed: KeyedRequest) -> Result<AcquireResult, ApiError> {
-    let key = keyed.key;
     let fence = i64::from_be_bytes(random_bytes());
-    let seconds = vault.config.idempotency.lease.as_secs_f64();
     let acquired_at = vault.clock.now().await?;
-    let (is_ours, stored) = match idempotency::acquire(&vault.db, &key, fence, seconds).await {
-        Ok(acquired) => acquired,
-        Err(error) => return Err(release_after_failure(vault, &key, fence, error).await),
+    let mut leases = Leases {
+        vault,
+        fence,
+        taken: Vec::new(),
+        is_free: true,
     };
-    if let Some(stored) = stored {
-        compare(vault, &keyed, &stored)?;
-        let response = replay(vault, &keyed.caller, &key, &keyed.grants, &stored).await?;
-        return Ok(AcquireResult::Response(response));
+    for scope in &keyed.scopes {
+        if let Some(stored) = leases.take(&scope.key).await? {
+            leases.release().await;
+            return respond(vault, &keyed.caller, scope, &stored).await;
+        }
     }
-    if !is_ours {
+    for scope in keyed.scopes.iter().filter(|scope| !scope.is_active) {
+        if let Some(stored) = leases.find_again(&scope.key).await? {
+            leases.release().await;
+            return respond(vault, &keyed.caller, scope, &stored).await;
+        }
+    }
+    let active = keyed.scopes.iter().find(|scope| scope.is_active);
+    let (true, Some(active)) = (leases.is_free, active) else {
+        leases.release().await;
         return Err(still_running());
-    }
+    };
     catalog::IDEMPOTENT_REQUESTS.with(["first"]).increment(1);
+    let others = keyed.scopes.iter().filter(|scope| !scope.is_active);
     let lease = Arc::new(Lease {
-        key,
+        key: active.key,
+        others: others.map(|scope| scope.key).collect(),
         fence,
         acquired_at,
-        request_mac: keyed.request_mac,
-        grants: keyed.grants,
+        request_mac: active.request_mac,
+        grants: active.grants,
         keys: Mutex::new(keyed.keys),
         ended: AtomicBool::new(false),
     });
@@ -170,24 +201,101 @@ async fn acquire(vault: &Vault, keyed: KeyedRequest) -> Result<AcquireResult, Ap
     Ok(AcquireResult::Lease(Arc::new(caller), lease))
 }
 
+/// Replays the response that is stored under a scope.
+async fn respond(
+    vault: &Vault,
+    caller: &Caller,
+    scope: &Scope,
+    stored: &SealedResponse,
+) -> Result<AcquireResult, ApiError> {
+    compare(vault, caller, &scope.request_mac, stored)?;
+    let response = replay(vault, caller, &scope.key, &scope.grants, stored).await?;
+    Ok(AcquireResult::Response(response))
+}
+
+/// The leases of a request that is being started.
+struct Leases<'a> {
+    vault: &'a Vault,
+    fence: i64,
+    taken: Vec<RequestKey>,
+    /// False once another request holds one of them: then no more are taken, but a response may be stored.
+    is_free: bool,
+}
+
+impl Leases<'_> {
+    /// Takes a lease, or returns the stored response.
+    async fn take(&mut self, key: &RequestKey) -> Result<Option<SealedResponse>, ApiError> {
+        let db = &self.vault.db;
+        if !self.is_free {
+            return Ok(idempotency::find_response(db, key).await?);
+        }
+        let seconds = self.vault.config.idempotency.lease.as_secs_f64();
+        match idempotency::acquire(db, key, self.fence, seconds).await {
+            Ok((true, stored)) => {
+                self.taken.push(*key);
+                Ok(stored)
+            }
+            Ok((false, stored)) => {
+                self.is_free = stored.is_some();
+                Ok(stored)
+            }
+            Err(error) => {
+                self.release().await;
+                Err(release_after_failure(self.vault, key, self.fence, error).await)
+            }
+        }
+    }
+
+    /// Looks for the response under a version that is not the active one, with its lease taken.
+    ///
+    /// The statement that takes a lease does not see a response whose commit it waited for. Under the active version, the
+    /// response of this request then conflicts with that one when it is stored. Under another version nothing conflicts.
+    async fn find_again(&self, key: &RequestKey) -> Result<Option<SealedResponse>, ApiError> {
+        if !self.is_free {
+            return Ok(None);
+        }
+        let found = idempotency::find_response(&self.vault.db, key).await;
+        if found.is_err() {
+            self.release().await;
+        }
+        Ok(found?)
+    }
+
+    async fn release(&self) {
+        release_all(self.vault, &self.taken, self.fence).await;
+    }
+}
+
+/// Releases leases under which nothing is stored. One that cannot be released expires.
+async fn release_all(vault: &Vault, keys: &[RequestKey], fence: i64) {
+    for key in keys {
+        let _ = idempotency::release(&vault.db, key, fence).await;
+    }
+}
+
 /// The interface requires the first response, even if the body differs now. This is logged, and
 /// rejected if the operator has configured so.
 ///
 /// A public key is known to everyone, so a guessed idempotency key would return another client's
 /// response: with a public key, a different body is always rejected.
-fn compare(vault: &Vault, keyed: &KeyedRequest, stored: &SealedResponse) -> Result<(), ApiError> {
-    if stored.request_mac == keyed.request_mac {
+fn compare(
+    vault: &Vault,
+    caller: &Caller,
+    request_mac: &[u8],
+    stored: &SealedResponse,
+) -> Result<(), ApiError> {
+    if stored.request_mac == request_mac {
         return Ok(());
     }
     catalog::IDEMPOTENT_REQUESTS.with(["mismatch"]).increment(1);
     tracing::warn!(
         error.kind = "idempotency_mismatch",
-        tenant.id = %keyed.caller.tenant.uuid,
-        application.id = %keyed.caller.application,
-        key.id = %keyed.caller.key,
+        tenant.id = %caller.tenant.uuid,
+        application.id = %caller.application,
+        key.id = %caller.key,
         "an idempotency key was reused with a different body"
     );
-    match vault.config.idempotency.refuse_other_bodies || keyed.caller.is_public_key() {
+    match vault.config.idempotency.refuse_other_bodies || caller.is_public_key() {
         true => Err(ApiError::unprocessable(
             "This idempotency key was already used with a different request body.",
         )),
@@ -245,21 +353,26 @@ async fn execute<F>(
     vault: &Vault,
     caller: Arc<Caller>,
     lease: &Lease,
-    mut request: Request,
-    next: impl FnOnce(Request) -> F,
+    mut request: HttpRequest,
+    next: impl FnOnce(HttpRequest) -> F,
 ) -> Response
 where
     F: Future<Output = Response>,
 {
     request.extensions_mut().insert(caller.clone());
-    match AssertUnwindSafe(next(request)).catch_unwind().await {
+    let outcome = AssertUnwindSafe(next(request)).catch_unwind().await;
+    let response = match outcome {
         Ok(response) => finish(vault, &caller, lease, response).await,
         Err(panic) => {
             // A retry gets an error if the release fails.
             let _ = idempotency::release(&vault.db, &lease.key, lease.fence).await;
+            release_all(vault, &lease.others, lease.fence).await;
             resume_unwind(panic)
         }
-    }
+    };
+    // After the response is stored: a retry that finds one of these free finds the response.
+    release_all(vault, &lease.others, lease.fence).await;
+    response
 }
 
 /// Stores the response as the only one for this key, or releases the key.
@@ -287,7 +400,7 @@ async fn store_response(
     let (head, body) = response.into_parts();
     let body = body.collect().await;
     let body = body
-        .map_err(|_| ApiError::internal("answer_lost"))?
+        .map_err(|_| ApiError::internal("response_lost"))?
         .to_bytes();
     let location = head.headers.get(LOCATION);
     let location = location.and_then(|location| location.to_str().ok().map(str::to_owned));
@@ -295,7 +408,7 @@ async fn store_response(
     let response = Response::from_parts(head, body.into());
     let row = || {
         let row = lease.row(&answer, &[], None);
-        row.map_err(|_| ApiError::internal("answer_not_kept"))
+        row.map_err(|_| ApiError::internal("response_not_stored"))
     };
     let mut stored = idempotency::store_response(&vault.db, &[row()?]).await;
     if matches!(stored, Err(storage::Error::StaleKey)) {

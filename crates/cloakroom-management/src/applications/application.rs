@@ -205,7 +205,7 @@ impl ApplicationKey {
             tenant_number: tenant.number,
             application: stored.application,
             id: stored.id,
-            secret_mac: stored.secret_mac.clone(),
+            key_digest: stored.key_digest.clone(),
             expires_at: stored.expires_at,
         };
         if !row.is_genuine(control, &stored.row_mac) {

@@ -1,8 +1,8 @@
 //! Creates, imports, lists and deletes keys of an application.
 
 use cloakroom_core::access::{
-    ApiKey, ApplicationRow, AuthenticatedRow as _, Bucket, Grants, KeyParts, KeyRow, LegacyKey,
-    Permission, Tenant, secret_mac,
+    ApiKey, ApplicationRow, AuthenticatedRow as _, Bucket, Grants, KeyRow, LegacyKey, Permission,
+    Tenant, key_digest, key_lookup,
 };
 use cloakroom_core::access_change::{self, AccessChange};
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
@@ -77,13 +77,12 @@ pub async fn import_key(
 ) -> Result<ApplicationKey, Error> {
     let requester = Requester::from(tenant);
     let key = LegacyKey::parse(text.expose()).ok_or_else(not_a_legacy_key)?;
-    let control = vault.keys.control();
     let row = KeyRow {
-        lookup: key.lookups(control).into_iter().next().unwrap_or_default(),
+        lookup: key.lookup(),
         tenant_number: tenant.id.number,
         application: uuid(application)?,
         id: ids::new_uuid(),
-        secret_mac: secret_mac(control, text.expose()).to_vec(),
+        key_digest: key_digest(text.expose()).to_vec(),
         expires_at: None,
     };
     let bucket = Bucket::of_application(row.application);
@@ -95,8 +94,8 @@ pub async fn import_key(
 }
 
 fn not_a_legacy_key() -> Error {
-    let rule = "must be of the older format: 20 to 100 letters, digits, underscores and dots, with \
-                neither `_test_` nor `_prod_` in it";
+    let rule = "must be of the older format: at most 100 letters, digits, underscores and dots, at least 22 of \
+                them after the last underscore, with neither `_test_` nor `_prod_` in it";
     Error::Invalid(vec![FieldError::new("key", rule)])
 }
 
@@ -159,16 +158,15 @@ pub(super) async fn insert(
 ) -> Result<CreatedKey, Error> {
     let control = vault.keys.control();
     let region = vault.config.vault.region.as_str();
-    // Retries until the lookup part is unique; the first one nearly always is.
+    // Retries until the lookup value is unique, as the first one is.
     loop {
         let key = ApiKey::generate(requester.tenant_kind(), region, application.kind);
-        let parts = KeyParts::parse(key.expose()).ok_or(Error::Unauthorized)?;
         let row = KeyRow {
-            lookup: parts.lookup.to_owned(),
+            lookup: key_lookup(key.expose()),
             tenant_number: application.tenant_number,
             application: application.id,
             id: ids::new_uuid(),
-            secret_mac: secret_mac(control, key.expose()).to_vec(),
+            key_digest: key_digest(key.expose()).to_vec(),
             expires_at: None,
         };
         let row_mac = row.row_mac(control);

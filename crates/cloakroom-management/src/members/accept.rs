@@ -5,14 +5,14 @@ use cloakroom_core::events::EventKind;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::ids::TenantId;
 
-use super::invitation::link_mac;
+use super::invitation::link_digest;
 use super::{Error, Member, NewMember, entry, store};
 
 /// Makes the invited user a member and deletes the invitation.
 pub async fn accept(vault: &Vault, tenant: TenantId, link: &str) -> Result<Member, Error> {
-    let mac = link_mac(vault.keys.control(), tenant, link);
+    let digest = link_digest(tenant, link);
     let transaction = audit::begin(&vault.audit).await?;
-    let Some(taken) = store::accept_invitation(&transaction, tenant, &mac).await? else {
+    let Some(taken) = store::accept_invitation(&transaction, tenant, &digest).await? else {
         transaction.roll_back().await;
         return Err(Error::DeadLink);
     };

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use cloakroom_core::keys::ControlKey;
-use cloakroom_crypto::{Sensitive, random_base58};
+use cloakroom_crypto::{Sensitive, random_base58, secret_digest};
 use cloakroom_platform::ids::TenantId;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -13,8 +12,8 @@ use super::{Email, Role};
 /// How long an invitation can be accepted after it was last sent.
 pub(super) const LIFETIME: Duration = Duration::from_secs(72 * 60 * 60);
 
-/// Domain of the keyed digest of a link.
-const LINK_MAC_DOMAIN: &str = "invitation-link.v1";
+/// Domain of the digest of a link.
+const LINK_DOMAIN: &str = "invitation-link.v2";
 const LINK_LENGTH: usize = 32;
 
 /// Determined by the database's clock.
@@ -60,7 +59,7 @@ pub struct NewInvitation {
     pub role: Role,
 }
 
-/// The secret of an invitation. It is shown once and stored only as a keyed digest.
+/// The secret of an invitation. It is shown once and stored only as a digest.
 pub struct InvitationLink(Sensitive<String>);
 
 impl InvitationLink {
@@ -73,12 +72,12 @@ impl InvitationLink {
         self.0.expose()
     }
 
-    pub(super) fn mac(&self, control: &ControlKey, tenant: TenantId) -> [u8; 32] {
-        link_mac(control, tenant, self.expose())
+    pub(super) fn digest(&self, tenant: TenantId) -> [u8; 32] {
+        link_digest(tenant, self.expose())
     }
 }
 
-/// The keyed digest under which a link is stored.
-pub(super) fn link_mac(control: &ControlKey, tenant: TenantId, text: &str) -> [u8; 32] {
-    control.authenticate(LINK_MAC_DOMAIN, &[tenant.uuid.as_bytes(), text.as_bytes()])
+/// The digest under which a link is stored.
+pub(super) fn link_digest(tenant: TenantId, text: &str) -> [u8; 32] {
+    secret_digest(LINK_DOMAIN, &[tenant.uuid.as_bytes(), text.as_bytes()])
 }

@@ -88,10 +88,10 @@ async fn insert(
     template: &ResponseTemplate<'_, Invitation>,
 ) -> Result<(Invitation, InvitationLink), Error> {
     let link = InvitationLink::generate();
-    let mac = link.mac(vault.keys.control(), tenant);
+    let digest = link.digest(tenant);
     let by = caller.map(|caller| caller.application);
     let transaction = audit::begin(&vault.audit).await?;
-    let created = store::insert_invitation(&transaction, tenant, new, &mac, by).await?;
+    let created = store::insert_invitation(&transaction, tenant, new, &digest, by).await?;
     let (operation, entity) = (Operation::Create, EntityKind::Invitation);
     let entry = entry(caller, tenant, operation, entity, created.id)
         .with_event(created.event(EventKind::InvitationCreated));
@@ -108,10 +108,10 @@ async fn renew(
     template: &ResponseTemplate<'_, Invitation>,
 ) -> Result<(Invitation, InvitationLink), Error> {
     let link = InvitationLink::generate();
-    let mac = link.mac(vault.keys.control(), tenant);
+    let digest = link.digest(tenant);
     let by = caller.map(|caller| caller.application);
     let transaction = audit::begin(&vault.audit).await?;
-    let renewed = store::renew_invitation(&transaction, tenant, id, &mac, by).await?;
+    let renewed = store::renew_invitation(&transaction, tenant, id, &digest, by).await?;
     let Some(invitation) = renewed else {
         transaction.roll_back().await;
         return Err(Error::NotFound("invitation"));

@@ -15,7 +15,7 @@ use cloakroom_platform::storage::Transaction;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Error, event_object, nonce_mac, require_kind, store};
+use super::{Error, event_object, nonce_digest, require_kind, store};
 
 const LIFETIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 const NONCE_CHARS_MAX: usize = 100;
@@ -130,7 +130,7 @@ async fn write(
     authorization: ValidatedAuthorization,
 ) -> Result<SessionRow, Error> {
     let control = vault.keys.control();
-    let nonce = nonce_mac(control, caller, &authorization.nonce);
+    let nonce = nonce_digest(caller, &authorization.nonce);
     let locked = store::lock(transaction, caller.tenant, &nonce).await?;
     let (mut row, row_mac) = locked.ok_or(Error::NotFound)?;
     if !row.is_genuine(control, &row_mac) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cloakroom_core::access::{
-    ApiKey, ApplicationKind, AuthenticatedRow as _, KeyParts, SessionRow, secret_mac,
+    ApiKey, ApplicationKind, AuthenticatedRow as _, SessionRow, key_digest, key_lookup,
 };
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
@@ -15,7 +15,7 @@ use cloakroom_platform::ids;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Error, event_object, nonce_mac, require_kind, store};
+use super::{Error, event_object, nonce_digest, require_kind, store};
 
 /// Long enough for a server to authorize the session, and for a browser to complete a short task.
 const LIFETIME: Duration = Duration::from_secs(3 * 60);
@@ -43,14 +43,13 @@ pub async fn create(
         nonce: Sensitive::new(random_base58(NONCE_LENGTH)),
         expires_at,
     };
-    let parts = KeyParts::parse(created.key.expose());
     let row = SessionRow {
-        lookup: parts.map_or_else(String::new, |parts| parts.lookup.to_owned()),
+        lookup: key_lookup(created.key.expose()),
         tenant_number: caller.tenant.number,
         application: caller.application,
         id: ids::new_uuid(),
-        secret_mac: secret_mac(control, created.key.expose()).to_vec(),
-        nonce_mac: nonce_mac(control, caller, created.nonce.expose()).to_vec(),
+        key_digest: key_digest(created.key.expose()).to_vec(),
+        nonce_digest: nonce_digest(caller, created.nonce.expose()).to_vec(),
         grants: None,
         expires_at: created.expires_at,
     };

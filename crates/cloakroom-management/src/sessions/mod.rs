@@ -8,7 +8,7 @@ mod sweep;
 
 use cloakroom_core::access::{ApplicationKind, PrincipalKind, SessionRow};
 use cloakroom_core::caller::Caller;
-use cloakroom_core::keys::ControlKey;
+use cloakroom_crypto::secret_digest;
 use cloakroom_platform::api::{FieldError, format_utc};
 use cloakroom_platform::storage;
 use serde_json::{Value, json};
@@ -35,13 +35,13 @@ pub enum Error {
     Storage(#[from] storage::Error),
 }
 
-/// Domain of the keyed digest of a nonce.
-const NONCE_MAC_DOMAIN: &str = "session-nonce.v1";
+/// Domain of the digest of a nonce.
+const NONCE_DOMAIN: &str = "session-nonce.v2";
 
-/// The keyed digest under which a nonce is stored and looked up within its tenant.
-fn nonce_mac(control: &ControlKey, caller: &Caller, nonce: &str) -> [u8; 32] {
+/// The digest under which a nonce is stored and looked up within its tenant.
+fn nonce_digest(caller: &Caller, nonce: &str) -> [u8; 32] {
     let tenant = caller.tenant.uuid;
-    control.authenticate(NONCE_MAC_DOMAIN, &[tenant.as_bytes(), nonce.as_bytes()])
+    secret_digest(NONCE_DOMAIN, &[tenant.as_bytes(), nonce.as_bytes()])
 }
 
 /// Only applications create and authorize sessions, never other sessions.

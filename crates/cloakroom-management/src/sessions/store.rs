@@ -11,7 +11,7 @@ statements! {
     INSERT: "sessions::insert" = concat!(
         "with fresh as (
             insert into session
-                (lookup, tenant_id, application_id, session_id, secret_mac, nonce_mac, expires_at,
+                (lookup, tenant_id, application_id, session_id, key_digest, nonce_digest, expires_at,
                  row_mac)
             values ($1, $2, $3, $4, $5, $6, $7, $8)
             returning true
@@ -19,11 +19,11 @@ statements! {
         select true
         from fresh");
     LOCK: "sessions::lock" =
-        "select lookup, tenant_id, application_id, session_id, secret_mac, nonce_mac, grants,
+        "select lookup, tenant_id, application_id, session_id, key_digest, nonce_digest, grants,
                expires_at, row_mac
         from session
         where tenant_id = $1
-          and nonce_mac = $2
+          and nonce_digest = $2
           and expires_at > now()
         for update";
     AUTHORIZE: "sessions::authorize" =
@@ -33,7 +33,7 @@ statements! {
             authorized_by = $5,
             row_mac = $6
         where tenant_id = $1
-          and nonce_mac = $2";
+          and nonce_digest = $2";
     // The sessions that expired first are deleted first. Concurrent sweeps of several nodes take turns.
     SWEEP: "sessions::sweep" =
         "with due as (
@@ -60,8 +60,8 @@ pub(super) async fn insert(
         &row.tenant_number,
         &row.application,
         &row.id,
-        &row.secret_mac,
-        &row.nonce_mac,
+        &row.key_digest,
+        &row.nonce_digest,
         &row.expires_at,
         &row_mac,
     ];
@@ -73,11 +73,11 @@ pub(super) async fn insert(
 pub(super) async fn lock(
     transaction: &Transaction,
     tenant: TenantId,
-    nonce_mac: &[u8; 32],
+    nonce_digest: &[u8; 32],
 ) -> Result<Option<(SessionRow, Vec<u8>)>, Error> {
-    let nonce_mac = &nonce_mac[..];
+    let nonce_digest = &nonce_digest[..];
     let rows = transaction
-        .run(&LOCK, &[&tenant.number, &nonce_mac])
+        .run(&LOCK, &[&tenant.number, &nonce_digest])
         .await?;
     let session = |row: &Row| {
         let session = SessionRow {
@@ -85,8 +85,8 @@ pub(super) async fn lock(
             tenant_number: row.get(1),
             application: row.get(2),
             id: row.get(3),
-            secret_mac: row.get(4),
-            nonce_mac: row.get(5),
+            key_digest: row.get(4),
+            nonce_digest: row.get(5),
             grants: row.get(6),
             expires_at: row.get(7),
         };
@@ -101,7 +101,7 @@ pub(super) async fn authorize(
     by: Uuid,
     row_mac: &[u8],
 ) -> Result<(), Error> {
-    let (tenant, nonce) = (&row.tenant_number, &row.nonce_mac);
+    let (tenant, nonce) = (&row.tenant_number, &row.nonce_digest);
     transaction
         .run(
             &AUTHORIZE,

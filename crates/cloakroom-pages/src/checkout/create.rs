@@ -5,8 +5,7 @@ use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::current_keys::with_current_keys;
 use cloakroom_core::idempotency::ResponseTemplate;
-use cloakroom_core::keys::ControlKey;
-use cloakroom_crypto::{Sensitive, random_base58};
+use cloakroom_crypto::{Sensitive, random_base58, secret_digest};
 use cloakroom_platform::ids;
 use cloakroom_tokens::TokenVault;
 
@@ -15,7 +14,7 @@ use super::{Error, NewSession, sealed, store};
 
 /// More than 180 bits: the page cannot be found by guessing.
 const PAGE_KEY_CHARACTERS: usize = 32;
-const PAGE_DOMAIN: &str = "checkout-page.v1";
+const PAGE_DOMAIN: &str = "checkout-page.v2";
 
 /// A new session. The page key is returned once and stored as a digest.
 pub struct CreatedSession {
@@ -50,7 +49,7 @@ async fn create_once(
         id: ids::new_uuid(),
         version: 1,
         state: State::Open,
-        page_digest: page_digest(vault.keys.control(), page_key.expose()).to_vec(),
+        page_digest: page_digest(page_key.expose()).to_vec(),
         created_by: caller.application,
         created_at,
         expires_at,
@@ -77,7 +76,7 @@ pub(super) fn require_private(caller: &Caller) -> Result<(), Error> {
     }
 }
 
-/// The keyed digest that a page's key is stored as.
-pub(super) fn page_digest(control: &ControlKey, page_key: &str) -> [u8; 32] {
-    control.authenticate(PAGE_DOMAIN, &[page_key.as_bytes()])
+/// The digest that a page's key is stored as.
+pub(super) fn page_digest(page_key: &str) -> [u8; 32] {
+    secret_digest(PAGE_DOMAIN, &[page_key.as_bytes()])
 }

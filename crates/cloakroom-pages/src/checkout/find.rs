@@ -49,7 +49,7 @@ pub(super) async fn find_by_page(
     page_key: &str,
     visitor: Visitor,
 ) -> Result<OpenedPage, Error> {
-    let digest = page_digest(vault.keys.control(), page_key);
+    let digest = page_digest(page_key);
     let found = store::find_by_page(&vault.db, &digest).await?;
     let (tenant_number, stored) = found.ok_or(Error::NotFound)?;
     let application = stored.columns.as_ref().map(|columns| columns.created_by);

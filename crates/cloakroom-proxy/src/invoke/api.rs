@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use cloakroom_core::keys::ControlKey;
 use cloakroom_core::rate_limits::OpenProxyKey;
 use cloakroom_platform::api::{ApiError, Problem};
 use http::HeaderMap;
@@ -122,12 +121,8 @@ pub fn reject(error: ApiError) -> Response {
 
 /// The proxy that a request without an API key invokes, which its rate limit counts: by the digest of its key, because
 /// counters are stored in Redis.
-pub fn open_proxy_key(
-    control: &ControlKey,
-    headers: &HeaderMap,
-    path: &InvocationPath,
-) -> Option<OpenProxyKey> {
+pub fn open_proxy_key(headers: &HeaderMap, path: &InvocationPath) -> Option<OpenProxyKey> {
     let selector = Selector::of(headers, path.query.as_deref());
     let key = selector.key().ok()??;
-    Some(OpenProxyKey(Arc::from(proxies::key_name(control, key))))
+    Some(OpenProxyKey(Arc::from(proxies::key_name(key))))
 }

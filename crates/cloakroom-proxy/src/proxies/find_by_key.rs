@@ -8,7 +8,7 @@ use cloakroom_core::authentication::keyless_principal;
 use cloakroom_crypto::Sensitive;
 
 use super::proxy::Proxy;
-use super::row::{key_digest, key_digests};
+use super::row::key_digest;
 use super::{Error, row, store};
 use crate::definition::ProxyDefinition;
 use crate::server::ProxyServer;
@@ -27,8 +27,8 @@ pub async fn find_by_key(
     if !is_key {
         return Ok(None);
     }
-    let (control, cache) = (server.keys.control(), &server.definitions);
-    let digest = key_digest(control, key);
+    let cache = &server.definitions;
+    let digest = key_digest(key);
     let principals = server.principals.generation();
     if let Some(found) = cache.find(&digest, principals).await {
         return Ok(found);
@@ -42,7 +42,7 @@ pub async fn find_by_key(
     let generations = cache.generations(principals);
     let started_at = Instant::now();
     // Boxed: most invocations hit the cache.
-    let found = Box::pin(look_up(server, &key_digests(control, key))).await?;
+    let found = Box::pin(look_up(server, &digest)).await?;
     let found = found.map(Arc::new);
     cache
         .insert(digest, found.clone(), started_at, generations)
@@ -52,11 +52,11 @@ pub async fn find_by_key(
 
 async fn look_up(
     server: &ProxyServer,
-    digests: &[Vec<u8>],
+    digest: &[u8; 32],
 ) -> Result<Option<ProxyDefinition>, Error> {
     let (states, control) = (&server.access_states, server.keys.control());
     let found = access::read_current(
-        || store::find_by_key(&server.db, digests),
+        || store::find_by_key(&server.db, digest),
         |(stored, bucket)| {
             let place = Bucket::of_proxy(stored.row.id);
             states.verify(control, stored.row.tenant_number, place, bucket)

@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cloakroom_core::access::AuthenticatedRow;
-use cloakroom_core::keys::{self, ControlKey, Record};
-use cloakroom_crypto::{PolicyDigest, Sensitive};
+use cloakroom_core::keys::{self, Record};
+use cloakroom_crypto::{PolicyDigest, Sensitive, secret_digest};
 use cloakroom_platform::ids::TenantId;
 use uuid::Uuid;
 
@@ -13,8 +13,8 @@ use super::proxy::{Proxy, SealedPart};
 use super::store::StoredProxy;
 use crate::server::ProxyServer;
 
-/// Domain of the keyed digest of a proxy key.
-const KEY_DOMAIN: &str = "proxy-key.v1";
+/// Domain of the digest of a proxy key.
+const KEY_DOMAIN: &str = "proxy-key.v2";
 
 /// The columns that decide where data goes and with which permissions.
 #[derive(Clone)]
@@ -47,21 +47,14 @@ impl AuthenticatedRow for ProxyRow {
     }
 }
 
-/// The digest under which a new key is stored.
-pub(super) fn key_digest(control: &ControlKey, key: &str) -> [u8; 32] {
-    control.authenticate(KEY_DOMAIN, &[key.as_bytes()])
+/// The digest under which a key is stored.
+pub(super) fn key_digest(key: &str) -> [u8; 32] {
+    secret_digest(KEY_DOMAIN, &[key.as_bytes()])
 }
 
 /// A name for a key, from which the key cannot be derived.
-pub(crate) fn key_name(control: &ControlKey, key: &str) -> String {
-    URL_SAFE_NO_PAD.encode(key_digest(control, key))
-}
-
-/// The digests under which a key may be stored, by version of the control key.
-pub(super) fn key_digests(control: &ControlKey, key: &str) -> Vec<Vec<u8>> {
-    let parts = [key.as_bytes()];
-    let digests = control.authenticate_all(KEY_DOMAIN, &parts);
-    digests.map(|digest| digest.to_vec()).collect()
+pub(crate) fn key_name(key: &str) -> String {
+    URL_SAFE_NO_PAD.encode(key_digest(key))
 }
 
 /// The associated data of the sealed part.
@@ -92,7 +85,7 @@ pub(super) async fn seal(
         name: proxy.name.clone(),
         destination_url: proxy.destination_url.clone(),
         application: proxy.application,
-        key_digest: key_digest(server.keys.control(), &proxy.sealed.key).to_vec(),
+        key_digest: key_digest(&proxy.sealed.key).to_vec(),
         sealed: keys.seal(&record, text.expose())?,
     })
 }

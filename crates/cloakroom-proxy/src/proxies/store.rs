@@ -68,7 +68,7 @@ statements! {
         from (
             select ", columns!(), "
             from proxy
-            where key_digest = any($1::bytea[])
+            where key_digest = $1
         ) found",
         join_access_state!("state", "found.tenant_id", proxy_bucket!("found.proxy_id"))
     );
@@ -155,12 +155,12 @@ pub(super) async fn find(
     Ok(row.as_ref().map(StoredProxy::read))
 }
 
-/// Finds a proxy by the possible digests of its key, with its bucket.
+/// Finds a proxy by the digest of its key, with its bucket.
 pub(super) async fn find_by_key(
     db: &Db,
-    digests: &[Vec<u8>],
+    digest: &[u8; 32],
 ) -> Result<Option<(StoredProxy, StoredBucket)>, Error> {
-    let row = db.read_optional(&FIND_BY_KEY, &[&digests]).await?;
+    let row = db.read_optional(&FIND_BY_KEY, &[&&digest[..]]).await?;
     let found = |row: &Row| (StoredProxy::read(row), StoredBucket::read(row, 13));
     Ok(row.as_ref().map(found))
 }

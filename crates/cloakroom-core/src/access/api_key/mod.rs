@@ -1,12 +1,14 @@
 //! Format of API keys: `key_<env>_<region>_<type>_<random>`.
 
-use cloakroom_crypto::{Sensitive, random_base58, random_bytes};
+use cloakroom_crypto::{Sensitive, random_base58, random_bytes, secret_digest};
 
 use super::{ApplicationKind, TenantKind};
-use crate::keys::ControlKey;
 
-/// Leading characters of the random part that identify the key's row; the rest is the secret.
-const LOOKUP_LENGTH: usize = 10;
+/// Leading characters of the random part that logs name; never stored.
+const PREFIX_LENGTH: usize = 10;
+/// Bytes of the digest of a key that identify its row.
+const LOOKUP_BYTES: usize = 16;
+/// At least 128 random bits.
 const RANDOM_LENGTH: usize = 22;
 /// Private and management keys add a dot and this many hexadecimal digits.
 const SUFFIX_LENGTH: usize = 32;
@@ -17,7 +19,7 @@ const SESSION_SEGMENT: &str = "ses";
 
 const BASE58: &str = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/// A new API key. It is shown once and stored only as a keyed digest.
+/// A new API key. It is shown once and stored only as a digest.
 pub struct ApiKey(Sensitive<String>);
 
 /// The segments of an API key, parsed but not yet authenticated.
@@ -27,15 +29,16 @@ pub struct KeyParts<'a> {
     /// Kind of the key's application; sessions belong to public applications.
     pub application_kind: ApplicationKind,
     pub is_session: bool,
-    pub lookup: &'a str,
+    /// The part of the random characters that logs may name.
+    prefix: &'a str,
 }
 
 /// An API key in the legacy format, which encodes neither environment nor type. Legacy keys are imported, never issued.
 #[derive(Clone, Copy)]
 pub struct LegacyKey<'a>(&'a str);
 
-/// Shorter keys could be guessed.
-const LEGACY_LENGTH_MIN: usize = 20;
+/// Characters after the last underscore, which are random. Keys with fewer could be guessed from their digest.
+const LEGACY_RANDOM_MIN: usize = 22;
 
 /// Prefix of the lookup value of legacy keys.
 const LEGACY_LOOKUP_PREFIX: &str = "legacy.";
@@ -48,20 +51,14 @@ impl<'a> LegacyKey<'a> {
         let has_env_segment = envs
             .iter()
             .any(|segment| text.contains(&format!("_{segment}_")));
-        let has_length = (LEGACY_LENGTH_MIN..=LENGTH_MAX).contains(&text.len());
+        let random = text.rsplit('_').next().unwrap_or_default();
+        let has_length = random.len() >= LEGACY_RANDOM_MIN && text.len() <= LENGTH_MAX;
         (has_length && text.bytes().all(is_known) && !has_env_segment).then_some(Self(text))
     }
 
-    /// Lookup values that may identify the key's row; the first is the one that new rows get.
-    ///
-    /// Which part of a legacy key is random is unknown, so no part of it may be stored. The lookup value is a keyed
-    /// digest of the whole key: it reveals nothing about the key and cannot be computed without the control key. The
-    /// secret is compared as for every other key.
-    pub fn lookups(self, control: &ControlKey) -> Vec<String> {
-        control
-            .authenticate_all(LEGACY_LOOKUP_PREFIX, &[self.0.as_bytes()])
-            .map(|digest| format!("{LEGACY_LOOKUP_PREFIX}{}", hex::encode(digest)))
-            .collect()
+    /// The value that identifies the key's row.
+    pub fn lookup(self) -> String {
+        format!("{LEGACY_LOOKUP_PREFIX}{}", key_lookup(self.0))
     }
 }
 
@@ -139,16 +136,16 @@ impl<'a> KeyParts<'a> {
             tenant_kind,
             application_kind,
             is_session,
-            lookup: random.get(..LOOKUP_LENGTH)?,
+            prefix: random.get(..PREFIX_LENGTH)?,
         })
     }
 }
 
-/// The non-secret prefix of a key, up to and including the lookup part; `None` for legacy and malformed keys.
+/// The prefix of a key that logs may name; `None` for legacy and malformed keys.
 pub fn key_prefix(text: &str) -> Option<&str> {
     let parts = KeyParts::parse(text)?;
     let random = text.rfind('_')? + 1;
-    text.get(..random + parts.lookup.len())
+    text.get(..random + parts.prefix.len())
 }
 
 fn has_suffix(kind: ApplicationKind) -> bool {
@@ -173,12 +170,16 @@ fn is_random_part(text: &str, kind: ApplicationKind) -> bool {
     suffix_fits && random.len() == RANDOM_LENGTH && random.chars().all(|c| BASE58.contains(c))
 }
 
-/// Domain of the keyed digest of an API key.
-pub const KEY_MAC_DOMAIN: &str = "api-key.v1";
+/// The digest under which an API key is stored.
+pub fn key_digest(text: &str) -> [u8; 32] {
+    secret_digest("api-key.v2", &[text.as_bytes()])
+}
 
-/// The keyed digest under which an API key is stored.
-pub fn secret_mac(control: &ControlKey, text: &str) -> [u8; 32] {
-    control.authenticate(KEY_MAC_DOMAIN, &[text.as_bytes()])
+/// The value that identifies the row of an API key. No part of the key itself is stored: the random characters of public keys
+/// and sessions have 128 bits only as a whole.
+pub fn key_lookup(text: &str) -> String {
+    let digest = secret_digest("api-key-lookup.v1", &[text.as_bytes()]);
+    hex::encode(&digest[..LOOKUP_BYTES])
 }
 
 #[cfg(test)]

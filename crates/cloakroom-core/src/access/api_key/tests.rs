@@ -13,7 +13,7 @@ fn generated_keys_encode_environment_and_type() {
 
             assert!(parts.tenant_kind == tenant_kind, "{text}");
             assert!(parts.application_kind == application_kind, "{text}");
-            assert_eq!(parts.lookup.len(), LOOKUP_LENGTH);
+            assert_eq!(parts.prefix.len(), PREFIX_LENGTH);
             assert!(text.len() <= LENGTH_MAX);
             assert!(
                 text.bytes()
@@ -57,10 +57,11 @@ fn malformed_keys_do_not_parse() {
 fn legacy_keys_have_no_environment_and_a_minimum_length() {
     let cases = [
         ("key_1111111111111111111111".to_owned(), true),
-        ("key_us_pvt_1111111111.0000".to_owned(), true),
-        ("key_live_us_pub_1111111111".to_owned(), true),
-        ("1".repeat(20), true),
-        ("1".repeat(19), false),
+        ("key_us_pvt_1111111111.00000000000".to_owned(), true),
+        ("key_live_us_pub_1111111111111111111111".to_owned(), true),
+        ("1".repeat(22), true),
+        ("1".repeat(21), false),
+        ("key_us_pvt_111111111111111111111".to_owned(), false),
         ("a".repeat(100), true),
         ("a".repeat(101), false),
         ("key_test_us_pub_1111111111111111111111".to_owned(), false),
@@ -68,7 +69,7 @@ fn legacy_keys_have_no_environment_and_a_minimum_length() {
         ("1111111111_prod_1111111111".to_owned(), false),
         ("key-1111111111111111111111".to_owned(), false),
         ("key_111111111111111111111 ".to_owned(), false),
-        ("\u{e9}".repeat(20), false),
+        ("\u{e9}".repeat(26), false),
         (String::new(), false),
     ];
     for (text, expected) in cases {

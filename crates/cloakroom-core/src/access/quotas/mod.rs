@@ -284,6 +284,22 @@ fn config_quotas(config: &Config) -> Quotas {
     }
 }
 
+/// The names that [`QuotaSet::set`] accepts.
+const NAMES: [&str; 8] = [
+    "rate_limit",
+    "log_retention",
+    "tokenize_limit",
+    "detokenize_limit",
+    "cvc_retention",
+    "token_intent_retention",
+    "card_velocity_limit",
+    "threeds",
+];
+
+fn no_quota() -> String {
+    format!("is no quota; there are {}", NAMES.join(", "))
+}
+
 impl QuotaSet {
     fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -302,7 +318,7 @@ impl QuotaSet {
             }
             "card_velocity_limit" => changed.card_velocity_limit = read(name, value, NUMBER)?,
             "threeds" => changed.threeds = read(name, value, BOOLEAN)?,
-            _ => return Err(Error::invalid(name, "is no quota")),
+            _ => return Err(Error::invalid(name, no_quota())),
         }
         changed.check()?;
         *self = changed;

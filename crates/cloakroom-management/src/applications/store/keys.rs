@@ -12,7 +12,7 @@ pub(crate) struct StoredKey {
     pub lookup: String,
     pub application: Uuid,
     pub id: Uuid,
-    pub secret_mac: Vec<u8>,
+    pub key_digest: Vec<u8>,
     pub expires_at: Option<Timestamp>,
     pub row_mac: Vec<u8>,
     pub created_by: Option<Uuid>,
@@ -22,7 +22,7 @@ pub(crate) struct StoredKey {
 statements! {
     INSERT_KEY: "applications::insert_key" =
         "insert into application_key
-            (tenant_id, application_id, key_id, lookup, secret_mac, created_by, expires_at, row_mac)
+            (tenant_id, application_id, key_id, lookup, key_digest, created_by, expires_at, row_mac)
         values ($1, $2, $3, $4, $5, $6, $7, $8)
         on conflict (lookup) do nothing
         returning created_at";
@@ -32,7 +32,7 @@ statements! {
         where tenant_id = $1
           and application_id = $2";
     LIST_KEYS: "applications::list_keys" =
-        "select lookup, application_id, key_id, secret_mac, expires_at, row_mac, created_by,
+        "select lookup, application_id, key_id, key_digest, expires_at, row_mac, created_by,
                created_at
         from application_key
         where tenant_id = $1
@@ -68,7 +68,7 @@ pub(crate) async fn insert_key(
         &row.application,
         &row.id,
         &row.lookup,
-        &row.secret_mac,
+        &row.key_digest,
         &by,
         &row.expires_at,
         &row_mac,
@@ -149,7 +149,7 @@ impl StoredKey {
             lookup: row.get(0),
             application: row.get(1),
             id: row.get(2),
-            secret_mac: row.get(3),
+            key_digest: row.get(3),
             expires_at: row.get(4),
             row_mac: row.get(5),
             created_by: row.get(6),

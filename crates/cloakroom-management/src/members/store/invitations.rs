@@ -45,13 +45,13 @@ statements! {
     );
     INSERT_INVITATION: "members::insert_invitation" = concat!(
         "insert into invitation
-            (tenant_id, invitation_id, email, role, link_mac, expires_at, created_by)
+            (tenant_id, invitation_id, email, role, link_digest, expires_at, created_by)
         values ($1, $2, $3, $4, $5, now() + make_interval(secs => $6), $7)
         returning ", invitation_columns!()
     );
     RENEW_INVITATION: "members::renew_invitation" = concat!(
         "update invitation
-        set link_mac = $3,
+        set link_digest = $3,
             expires_at = now() + make_interval(secs => $4),
             modified_by = $5,
             modified_at = now()
@@ -67,7 +67,7 @@ statements! {
     ACCEPT_INVITATION: "members::take_invitation" = concat!(
         "delete from invitation
         where tenant_id = $1
-          and link_mac = $2
+          and link_digest = $2
           and expires_at > now()
         returning ", invitation_columns!()
     );
@@ -116,7 +116,7 @@ pub(crate) async fn insert_invitation(
     transaction: &Transaction,
     tenant: TenantId,
     new: &NewInvitation,
-    link_mac: &[u8],
+    link_digest: &[u8],
     by: Option<Uuid>,
 ) -> Result<Invitation, Error> {
     let role = new.role as i16;
@@ -128,7 +128,7 @@ pub(crate) async fn insert_invitation(
                 &ids::new_uuid(),
                 &new.email.as_str(),
                 &role,
-                &link_mac,
+                &link_digest,
                 &LIFETIME.as_secs_f64(),
                 &by,
             ],
@@ -141,13 +141,19 @@ pub(crate) async fn renew_invitation(
     transaction: &Transaction,
     tenant: TenantId,
     id: Uuid,
-    link_mac: &[u8],
+    link_digest: &[u8],
     by: Option<Uuid>,
 ) -> Result<Option<Invitation>, Error> {
     let rows = transaction
         .run(
             &RENEW_INVITATION,
-            &[&tenant.number, &id, &link_mac, &LIFETIME.as_secs_f64(), &by],
+            &[
+                &tenant.number,
+                &id,
+                &link_digest,
+                &LIFETIME.as_secs_f64(),
+                &by,
+            ],
         )
         .await?;
     Ok(rows.first().map(invitation))
@@ -168,10 +174,10 @@ pub(crate) async fn delete_invitation(
 pub(crate) async fn accept_invitation(
     transaction: &Transaction,
     tenant: TenantId,
-    link_mac: &[u8],
+    link_digest: &[u8],
 ) -> Result<Option<Invitation>, Error> {
     let rows = transaction
-        .run(&ACCEPT_INVITATION, &[&tenant.number, &link_mac])
+        .run(&ACCEPT_INVITATION, &[&tenant.number, &link_digest])
         .await?;
     Ok(rows.first().map(invitation))
 }

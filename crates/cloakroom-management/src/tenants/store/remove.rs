@@ -51,6 +51,7 @@ statements! {
         remove!("reserved_token_id", "token_id");
     TERM: "tenants::remove_term" = remove!("term", "term, path, created_at, token_id");
     CLAIM: "tenants::remove_claim" = remove!("claim", "fingerprint, container_id");
+    FINGERPRINT_PAIR: "tenants::remove_fingerprint_pair" = remove!("fingerprint_pair", "fingerprint");
     SEARCH_EXPRESSION: "tenants::remove_search_expression" = remove!("search_expression", "number");
     CONTAINER: "tenants::remove_container" = remove!("container", "container_id");
     DEPRECATED_CALL: "tenants::remove_deprecated_call" =

@@ -65,11 +65,7 @@ async fn keys_are_stored_as_digests_only() {
 
     let stored: String = row.get(0);
     let random = holder.key.rsplit('_').next().unwrap();
-    assert!(
-        stored.contains(&random[..10]),
-        "the lookup part identifies the row"
-    );
-    for secret in [&random[10..22], &random[23..]] {
+    for secret in [&random[..10], &random[10..22], &random[23..]] {
         assert!(!stored.contains(secret));
         assert!(!stored.contains(&hex::encode(secret)));
     }

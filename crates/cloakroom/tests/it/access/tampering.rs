@@ -13,7 +13,7 @@ async fn rows_modified_by_sql_grant_nothing() {
         "update application set grants = '{\"permissions\":[\"token:read\"],\"rules\":[]}'",
         "update application set kind = 2",
         "update application set name = 'another'",
-        "update application_key set secret_mac = decode(repeat('00', 32), 'hex')",
+        "update application_key set key_digest = decode(repeat('00', 32), 'hex')",
         "update application_key set expires_at = now() + interval '1 year'",
         "update application_key set key_id = gen_random_uuid()",
         "update tenant set kind = 2",

@@ -89,7 +89,7 @@ async fn sql_can_neither_authorize_nor_widen_a_session() {
         format!("grants = '{everything}'"),
         "expires_at = expires_at + interval '1 hour'".to_owned(),
         "application_id = gen_random_uuid()".to_owned(),
-        "nonce_mac = sha256('x')".to_owned(),
+        "nonce_digest = sha256('x')".to_owned(),
     ];
     for change in changes {
         let (waiting, nonce) = fixture.session().await;
