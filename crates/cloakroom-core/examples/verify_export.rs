@@ -48,13 +48,20 @@ fn write(entries: u64, file: &str, batch: u64) -> Result<(), Box<dyn std::error:
     reason = "prints its results"
 )]
 fn verify(file: &str, key: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let key = hex::decode(key)?.try_into();
-    let key = key.map_err(|_| "the key must have 32 bytes")?;
+    let key: [u8; 32] = hex::decode(key)?
+        .try_into()
+        .map_err(|_| "the key must have 32 bytes")?;
     let started_at = Instant::now();
     let input = BufReader::with_capacity(BUFFER_BYTES, File::open(file)?);
-    let verified = verify_export(read_records(input), key, ALL_DAYS, None, |entries| {
-        eprint!("\r{entries} entries");
-    })?;
+    let verified = verify_export(
+        read_records(input),
+        vec![key.into()],
+        ALL_DAYS,
+        None,
+        |entries| {
+            eprint!("\r{entries} entries");
+        },
+    )?;
     let seconds = started_at.elapsed().as_secs_f64();
     eprintln!();
     println!(

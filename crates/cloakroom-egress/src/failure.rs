@@ -140,7 +140,7 @@ impl Denied {
             Self::OwnHost => "own_host",
             Self::Port => "port_not_allowed",
             Self::Address(_) => "address_not_allowed",
-            Self::Method => "method_not_allowed",
+            Self::Method => "http_method_not_allowed",
         }
     }
 }

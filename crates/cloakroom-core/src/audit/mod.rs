@@ -10,6 +10,7 @@
 //! authority of the vault certified. Checkpoints (`checkpoint`) commit to the heads of all chains and are shipped to a second
 //! system. [`verify`] and [`verify_export`] check all of it. [`retain`] removes expired days as a whole.
 
+mod archive;
 mod audited;
 mod chains;
 mod checkpoints;
@@ -22,6 +23,7 @@ mod operator;
 mod recorder;
 mod retain;
 mod store;
+mod stream;
 mod verify;
 
 use std::sync::Arc;
@@ -32,6 +34,7 @@ use cloakroom_platform::storage::{self, DatabaseClock, Db};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+pub use self::archive::{ArchiveError, ArchivedDay, archive};
 pub use self::audited::{AuditedStatement, AuditedTransaction, audited, begin, begin_statement};
 pub use self::chains::chain::ChainWriter;
 use self::chains::chain::Chains;
@@ -51,15 +54,17 @@ use self::recorder::{Message, QUEUE_MAX, ReadBatcher, ReadRecorder};
 pub use self::retain::{measure, retain};
 pub(crate) use self::store::STATEMENTS;
 pub use self::store::logged;
+pub use self::stream::{StreamPage, StreamPosition, read_stream_page};
 pub use self::verify::export::{Error as ExportError, export, read_records};
 pub use self::verify::finding::Finding;
+pub use self::verify::received::read_received;
 pub use self::verify::synthetic::{SyntheticLog, write_synthetic};
 pub use self::verify::{
     ALL_DAYS, TrustedCheckpoints, VerificationReport, checkpoint_line, verify, verify_export,
 };
 use self::verify::{export, finding};
 use crate::caller::Caller;
-use crate::keys::{ControlKey, Keyring};
+use crate::keys::{AuthorityKey, ControlKey, Keyring};
 
 /// The operation was rejected because it could not be recorded in the audit log.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -107,6 +112,11 @@ pub struct Audit {
 }
 
 impl Audit {
+    /// The public keys of the audit authority, the active one first.
+    fn authorities(&self) -> Vec<AuthorityKey> {
+        self.writers.chains.authority().public_keys().to_vec()
+    }
+
     /// Starts the background writer, which stops when this is dropped.
     pub fn start(config: &Config, db: &Db, clock: &Arc<DatabaseClock>, keys: &Keyring) -> Self {
         let (queue, messages) = mpsc::channel(QUEUE_MAX);

@@ -158,6 +158,17 @@ statements! {
         from log
         where slot = $1
         order by floor(extract(epoch from created_at) / 86400), chain, seq");
+    // A sink receives the entries of all tenants.
+    LIST_ENTRIES: "audit::list_entries" = concat!(
+        "select ", record_columns!(), "
+        from log
+        left join unnest($4::integer[], $5::integer[]) as received (number, last)
+          on received.number = log.chain
+        where slot = $1
+          and created_at >= $2
+          and created_at < $3
+          and seq > coalesce(received.last, 0)
+        order by chain, seq");
 }
 
 /// A checkpoint as stored.
@@ -192,6 +203,15 @@ pub(super) struct LogQuery<'a> {
     pub offset: i64,
 }
 
+/// Entries of a day that a sink has not received.
+pub(super) struct EntryWindow {
+    pub slot: i16,
+    pub from: Timestamp,
+    pub to: Timestamp,
+    /// Chains and their last received entries.
+    pub received: (Vec<i32>, Vec<i32>),
+}
+
 pub(super) async fn next_key(db: &Db, day: i32) -> Result<i32, Error> {
     let row = db.read_optional(&NEXT_KEY, &[&day]).await?;
     Ok(row.map_or(1, |row| row.get(0)))
@@ -216,14 +236,27 @@ pub(super) async fn list_keys(
     last: i32,
 ) -> Result<Vec<CertifiedKey>, Error> {
     let rows = connection.stream(&LIST_KEYS, &[&first, &last]).await?;
-    let key = |row: Row| CertifiedKey {
+    rows.map_ok(|row| decode_key(&row)).try_collect().await
+}
+
+/// The same on a connection of the pool.
+pub(super) async fn list_node_keys(
+    db: &Db,
+    first: i32,
+    last: i32,
+) -> Result<Vec<CertifiedKey>, Error> {
+    let rows = db.read(&LIST_KEYS, &[&first, &last]).await?;
+    Ok(rows.iter().map(decode_key).collect())
+}
+
+fn decode_key(row: &Row) -> CertifiedKey {
+    CertifiedKey {
         day: row.get(0),
         number: row.get(1),
         node: row.get(2),
         public_key: row.get::<_, Vec<u8>>(3).try_into().unwrap_or([0; 32]),
         certificate: row.get::<_, Vec<u8>>(4).try_into().unwrap_or([0; 64]),
-    };
-    rows.map_ok(key).try_collect().await
+    }
 }
 
 /// Inserts the checkpoint after the newest; returns false if another node has written it.
@@ -379,6 +412,18 @@ pub(super) async fn list(
         None => &LIST,
     };
     let rows = db.read(statement, &params).await?;
+    Ok(rows.iter().map(decode_row).collect())
+}
+
+/// Lists the entries of a window by chain and sequence number.
+pub(super) async fn list_entries(db: &Db, window: &EntryWindow) -> Result<Vec<StoredEntry>, Error> {
+    let (chains, last) = &window.received;
+    let rows = db
+        .read(
+            &LIST_ENTRIES,
+            &[&window.slot, &window.from, &window.to, chains, last],
+        )
+        .await?;
     Ok(rows.iter().map(decode_row).collect())
 }
 

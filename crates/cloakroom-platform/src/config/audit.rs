@@ -28,8 +28,15 @@ section! {
         pub sink_url: Option<Secret> = None,
         /// Host and port of a syslog server (RFC 5425, TLS) that receives every checkpoint, by one node at a time.
         pub sink_syslog: Option<String> = None,
-        /// Certificate authorities of `sink_url`, `sink_syslog` and `time_stamp_url` in PEM; those of the system by
-        /// default.
+        /// File to which each node with this setting appends all entries of the vault, as lines of JSON, with the keys and
+        /// checkpoints that verify them. Its position is in `FILE.position` beside it, so that the file can be rotated.
+        pub stream_file: Option<PathBuf> = None,
+        /// `https` URL to which all entries are sent with POST, as lines of JSON, by one node at a time.
+        pub stream_url: Option<Secret> = None,
+        /// Host and port of a syslog server (RFC 5425, TLS) that receives all entries, by one node at a time.
+        pub stream_syslog: Option<String> = None,
+        /// Certificate authorities of the URLs and syslog servers of `sink_`, `stream_` and `time_stamp_url` in PEM; those of
+        /// the system by default.
         pub sink_ca_file: Option<PathBuf> = None,
         /// `http` or `https` URL of a time-stamp authority (RFC 3161). It signs the digest of a checkpoint with its time.
         pub time_stamp_url: Option<Secret> = None,
@@ -52,17 +59,7 @@ impl Audit {
         if self.keep_days == 0 {
             findings.push(Finding::error("audit.keep_days", "must be at least 1"));
         }
-        if let Some(url) = &self.sink_url
-            && !url.reveal().starts_with("https://")
-        {
-            findings.push(Finding::error("audit.sink_url", "must be an https URL"));
-        }
-        if let Some(address) = &self.sink_syslog
-            && !is_host_and_port(address)
-        {
-            let message = "must be a host and a port, such as `logs.example.com:6514`";
-            findings.push(Finding::error("audit.sink_syslog", message));
-        }
+        self.check_sinks(findings);
         self.check_time_stamps(findings);
         let has_sink =
             self.sink_file.is_some() || self.sink_url.is_some() || self.sink_syslog.is_some();
@@ -79,6 +76,36 @@ impl Audit {
 }
 
 impl Audit {
+    fn check_sinks(&self, findings: &mut Vec<Finding>) {
+        let urls = [
+            ("audit.sink_url", &self.sink_url),
+            ("audit.stream_url", &self.stream_url),
+        ];
+        for (setting, url) in urls {
+            if let Some(url) = url
+                && !url.reveal().starts_with("https://")
+            {
+                findings.push(Finding::error(setting, "must be an https URL"));
+            }
+        }
+        let servers = [
+            ("audit.sink_syslog", &self.sink_syslog),
+            ("audit.stream_syslog", &self.stream_syslog),
+        ];
+        for (setting, address) in servers {
+            if let Some(address) = address
+                && !is_host_and_port(address)
+            {
+                let message = "must be a host and a port, such as `logs.example.com:6514`";
+                findings.push(Finding::error(setting, message));
+            }
+        }
+        if self.stream_file.is_some() && self.stream_file == self.sink_file {
+            let message = "must differ from audit.sink_file";
+            findings.push(Finding::error("audit.stream_file", message));
+        }
+    }
+
     fn check_time_stamps(&self, findings: &mut Vec<Finding>) {
         if self.time_stamp_url.is_some() != self.time_stamp_directory.is_some() {
             let message = "needs `audit.time_stamp_directory`, and the other way around";

@@ -8,8 +8,8 @@ section! {
     /// How long a key of each purpose may be in use before it must be rotated (PCI DSS 3.7.4). `cloakroom doctor` warns
     /// after 80 % of a period and fails after all of it. The defaults are within NIST SP 800-57 Part 1.
     pub struct Cryptoperiods in "cryptoperiods" {
-        /// Rotate keys of tenants (`tenant_kek`, `data`, `reply`) by themselves after 80 % of their period. Old versions are
-        /// kept until an operator runs `cloakroom key retire`.
+        /// Rotate `tenant_kek`, `data`, `index`, `reply`, `request`, `audit_authority` and `security_code_wrap` keys without
+        /// an operator after 80 % of their period. Old versions remain until an operator runs `cloakroom key retire`.
         pub automatic: bool = false,
         /// The root key, which wraps the keys of tenants and of the vault.
         pub root_kek: Duration = years(1),

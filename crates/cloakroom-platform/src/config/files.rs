@@ -9,6 +9,8 @@ use super::{Config, Environment};
 const READABLE_BY_GROUP: u32 = 0o040;
 const READABLE_BY_ALL: u32 = 0o004;
 
+const HEADERS_FILE: &str = "telemetry.otlp_headers_file";
+
 /// Settings whose value is a secret.
 const SECRETS: [(&str, &str); 4] = [
     ("database", "url"),
@@ -34,6 +36,7 @@ pub(super) fn check(config: &Config, path: Option<&Path>) -> Vec<Finding> {
             "egress.connect_proxy_file",
             config.egress.connect_proxy_file.as_deref(),
         ),
+        (HEADERS_FILE, config.telemetry.otlp_headers_file.as_deref()),
     ];
     let root_key = [
         (
@@ -55,9 +58,45 @@ pub(super) fn check(config: &Config, path: Option<&Path>) -> Vec<Finding> {
         .chain(root_key)
         .chain([("the configuration file", own)]);
     let is_production = config.vault.environment == Environment::Production;
+    let unusable = config.telemetry.headers().err();
+    let unusable = unusable.map(|message| Finding::error(HEADERS_FILE, message));
+    let missing = certificate_files(config).into_iter();
+    let missing = missing.filter_map(|(setting, path)| check_existence(setting, path?));
     files
         .filter_map(|(location, path)| check_permissions(location, path?, is_production))
+        .chain(unusable)
+        .chain(missing)
         .collect()
+}
+
+/// Files of TLS, without which a node does not start.
+fn certificate_files(config: &Config) -> [(&'static str, Option<&Path>); 8] {
+    let (http, threeds) = (&config.http, &config.threeds);
+    [
+        ("http.tls_cert_file", http.tls_cert_file.as_deref()),
+        ("http.tls_key_file", http.tls_key_file.as_deref()),
+        (
+            "threeds.results_cert_file",
+            threeds.results_cert_file.as_deref(),
+        ),
+        (
+            "threeds.results_key_file",
+            threeds.results_key_file.as_deref(),
+        ),
+        ("database.ca_file", config.database.ca_file.as_deref()),
+        ("redis.ca_file", config.redis.ca_file.as_deref()),
+        ("audit.sink_ca_file", config.audit.sink_ca_file.as_deref()),
+        (
+            "telemetry.otlp_ca_file",
+            config.telemetry.otlp_ca_file.as_deref(),
+        ),
+    ]
+}
+
+fn check_existence(setting: &str, path: &Path) -> Option<Finding> {
+    let error = std::fs::metadata(path).err()?;
+    let message = format!("cannot read {}: {}", path.display(), error.kind());
+    Some(Finding::error(setting, message))
 }
 
 /// Whether the configuration file itself contains a secret.

@@ -4,13 +4,16 @@ use std::path::PathBuf;
 
 use super::network::Networks;
 use super::section::section;
+use super::setting::choice;
 
 section! {
     /// Rate limits and concurrency limits. docs/operate/limits.md explains both.
     pub struct Limits in "limits" {
         /// Whether rate limits are enforced.
         pub enabled: bool = true,
-        /// TOML file with the table of rate limits, instead of the built-in table.
+        /// Which of the built-in rate limits apply.
+        pub profile: LimitsProfile = LimitsProfile::Standard,
+        /// TOML file with the table of rate limits, instead of the built-in table and its profile.
         pub file: Option<PathBuf> = None,
         /// Networks that are exempt from limits by client address, such as the network of your own servers behind one
         /// address. Limits by API key still apply to them.
@@ -22,5 +25,14 @@ section! {
         /// The same limit for batched requests, which create or read a single token. It is much higher than the number
         /// of connections, because one statement processes many of them.
         pub sharing_requests: usize = 96,
+    }
+}
+
+choice! {
+    /// A choice of the built-in rate limits: `standard` has the rates of the API's specification, `own-hardware` exempts
+    /// private applications and has no limit for an address alone.
+    pub enum LimitsProfile {
+        Standard = "standard",
+        OwnHardware = "own-hardware",
     }
 }

@@ -47,7 +47,7 @@ pub use self::egress::{Egress, Ports, StaticAddresses};
 pub use self::finding::{Finding, Severity};
 pub use self::http::{BaseUrl, Http};
 pub use self::idempotency::Idempotency;
-pub use self::limits::Limits;
+pub use self::limits::{Limits, LimitsProfile};
 pub use self::log::{Format, Level, Log};
 pub use self::network::Networks;
 pub use self::proxy::Proxy;

@@ -63,7 +63,9 @@ pub(super) fn is_local_redis(url: &str) -> bool {
     is_local_name(name)
 }
 
-fn is_local_name(name: &str) -> bool {
+/// Whether a name or an address, which may be in brackets, is this host.
+pub(super) fn is_local_name(name: &str) -> bool {
+    let name = name.trim_start_matches('[').trim_end_matches(']');
     let address = name.parse::<IpAddr>();
     name == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }

@@ -22,7 +22,7 @@ section! {
         /// Allows connections without TLS to a server on another host in production. Set it only if the network
         /// between them is encrypted. Otherwise such a node does not start.
         pub allow_plaintext: bool = false,
-        /// Allows a server in production that refuses `CONFIG GET`, such as a managed one. Set it only if the server
+        /// Allows a server in production that rejects `CONFIG GET`, such as a managed one. Set it only if the server
         /// writes nothing to disk. Otherwise a node does not start with such a server.
         pub allow_unchecked_persistence: bool = false,
     }

@@ -1,6 +1,7 @@
 //! A connection to PostgreSQL: prepared statements, server warnings, and closing it abruptly.
 
 use std::collections::HashMap;
+use std::error::Error as _;
 use std::future::poll_fn;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use futures_util::{Stream, TryStreamExt as _};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::task::AbortHandle;
-use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::config::{Host, TargetSessionAttrs};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -41,7 +42,10 @@ pub async fn connect_once(config: &Database) -> Result<Connection, Error> {
     let connector = Connector::new(config)?;
     tokio::time::timeout(config.connect_timeout, connector.create())
         .await
-        .map_err(|_| Error::Unavailable("the connection timed out".into()))?
+        .map_err(|_| {
+            let servers = servers(&connector.config);
+            Error::Unavailable(format!("the connection to {servers} timed out"))
+        })?
 }
 
 impl Connector {
@@ -103,7 +107,10 @@ impl Manager for Connector {
 
     async fn create(&self) -> Result<Connection, Error> {
         let warnings = Arc::new(AtomicU64::new(0));
-        let unavailable = |error: tokio_postgres::Error| Error::Unavailable(reason(&error));
+        let unavailable = |error: tokio_postgres::Error| {
+            let servers = servers(&self.config);
+            Error::Unavailable(format!("{servers}: {}", reason(&error)))
+        };
         let (client, driver) = match &self.tls {
             Some(tls) => {
                 let (client, connection) = self
@@ -173,8 +180,24 @@ where
 fn reason(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(db) => format!("{} ({})", db.message(), db.code().code()),
-        None => error.to_string(),
+        None => match error.source() {
+            Some(cause) if !error.to_string().contains(&cause.to_string()) => {
+                format!("{error}: {cause}")
+            }
+            _ => error.to_string(),
+        },
     }
+}
+
+/// The hosts and ports of a URL, without its user and password.
+fn servers(config: &Config) -> String {
+    let (hosts, ports) = (config.get_hosts(), config.get_ports());
+    let port = |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or(5432);
+    let names = hosts.iter().enumerate().map(|(index, host)| match host {
+        Host::Tcp(name) => format!("{name}:{}", port(index)),
+        Host::Unix(path) => path.display().to_string(),
+    });
+    names.collect::<Vec<_>>().join(", ")
 }
 
 impl Connection {

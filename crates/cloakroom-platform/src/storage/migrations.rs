@@ -1,5 +1,7 @@
 //! The numbered schema migrations: listing, applying and checking them.
 
+use tokio_postgres::error::SqlState;
+
 use super::{Connection, Error, Statement};
 
 /// A forward-only schema migration.
@@ -146,6 +148,16 @@ pub const MIGRATIONS: &[Migration] = &[
         name: "import_and_export",
         sql: include_str!("../../../../migrations/0027_import_and_export.sql"),
     },
+    Migration {
+        number: 28,
+        name: "digest_keys",
+        sql: include_str!("../../../../migrations/0028_digest_keys.sql"),
+    },
+    Migration {
+        number: 29,
+        name: "audit_stream",
+        sql: include_str!("../../../../migrations/0029_audit_stream.sql"),
+    },
 ];
 
 /// The table of applied migrations. They are identified by number alone: an applied migration is never edited.
@@ -182,7 +194,16 @@ pub async fn applied(connection: &Connection) -> Result<i32, Error> {
 ///
 /// Concurrent runs are safe: each locks the table `migration` before it reads it.
 pub async fn migrate(connection: &Connection) -> Result<Vec<&'static Migration>, Error> {
-    let failed = |error| super::statement_error("a migration", &error);
+    let failed = |error: tokio_postgres::Error| {
+        match error.code() {
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Error::Migrations(
+            "this role may not change the schema (42501): run `cloakroom migrate` as the role that owns the tables, and \
+             grant the role of the nodes access to them with --grant-to"
+                .to_owned(),
+        ),
+        _ => super::statement_error("a migration", &error),
+    }
+    };
     // `create table if not exists` can fail when two sessions run it concurrently. The retry finds the table.
     if connection.run(CREATE_MIGRATION_TABLE).await.is_err() {
         connection

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cloakroom_core::audit::Shipment;
 use serde::Deserialize;
@@ -19,13 +19,19 @@ struct Line {
 
 /// Appends checkpoints and waits until they are on the disk.
 pub(super) fn append(path: &Path, page: &[Shipment]) -> Result<(), Error> {
+    let lines: Vec<String> = page.iter().map(Shipment::line).collect();
+    append_lines(path, &lines)
+}
+
+/// Appends lines and waits until they are on the disk.
+pub(super) fn append_lines(path: &Path, lines: &[String]) -> Result<(), Error> {
     let mut text = String::new();
     // A crash may have cut off the last line.
     if !ends_with_line(path)? {
         text.push('\n');
     }
-    for shipment in page {
-        text.push_str(&shipment.line());
+    for line in lines {
+        text.push_str(line);
         text.push('\n');
     }
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
@@ -42,6 +48,34 @@ pub fn last_number(path: &Path) -> io::Result<i64> {
         .map(|line: Line| line.number)
         .next_back();
     Ok(numbers.unwrap_or_default())
+}
+
+/// The position of a stream in the file beside its own, 0 if there is none.
+pub(super) fn read_position(path: &Path) -> Result<i64, Error> {
+    match std::fs::read_to_string(position_path(path)) {
+        Ok(text) => text.trim().parse().map_err(|_| Error::Position),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The file with the position of a sink: the number of the last checkpoint of the sink, which may be in a file that was rotated.
+fn position_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".position");
+    PathBuf::from(name)
+}
+
+/// Replaces the position as a whole.
+pub(super) fn write_position(path: &Path, checkpoint: i64) -> Result<(), Error> {
+    let path = position_path(path);
+    let mut new = path.clone();
+    new.set_extension("position.new");
+    let mut file = File::create(&new)?;
+    writeln!(file, "{checkpoint}")?;
+    file.sync_data()?;
+    std::fs::rename(&new, &path)?;
+    Ok(())
 }
 
 fn ends_with_line(path: &Path) -> io::Result<bool> {

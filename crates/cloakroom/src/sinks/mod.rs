@@ -1,11 +1,11 @@
-//! Ships checkpoints of the audit log to other systems, in order and at least once.
+//! Ships checkpoints of the audit log to other systems, in order and at least once. `stream` ships its entries.
 //!
 //! A sink that is down delays nothing but its own checkpoints. Each node writes its own file; the other sinks receive each
 //! checkpoint from one node at a time, and their position is in the database. A third party can time-stamp checkpoints.
 
-mod connection;
 mod file;
 mod post;
+mod stream;
 mod syslog;
 mod time_stamps;
 
@@ -16,12 +16,13 @@ use cloakroom_core::audit;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::config::Config;
 use cloakroom_platform::telemetry::catalog;
-use cloakroom_platform::{ids, storage};
+use cloakroom_platform::{ids, outbound, storage};
 use tokio::time::{interval, timeout};
 use tokio_rustls::rustls::ClientConfig;
 use uuid::Uuid;
 
 pub use self::file::last_number;
+pub use self::stream::{Stream, StreamSink, waiting_stream};
 pub use self::time_stamps::{TimeStamps, stamp};
 
 const PERIOD: Duration = Duration::from_secs(2);
@@ -71,10 +72,22 @@ pub enum Error {
     Response,
     #[error("it did not answer in time")]
     Timeout,
+    #[error("the file with its position is not valid")]
+    Position,
     #[error("the setting is invalid")]
     Setting,
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl From<outbound::Error> for Error {
+    fn from(error: outbound::Error) -> Self {
+        match error {
+            outbound::Error::Io(error) => Self::Io(error),
+            outbound::Error::Tls(reason) => Self::Tls(reason),
+            outbound::Error::Address => Self::Setting,
+        }
+    }
 }
 
 impl Error {
@@ -85,14 +98,19 @@ impl Error {
             Self::Status(_) => "sink_rejected",
             Self::Response => "sink_response_invalid",
             Self::Timeout => "sink_too_slow",
+            Self::Position => "sink_position_invalid",
             Self::Setting => "sink_misconfigured",
             Self::Storage(error) => error.kind(),
         }
     }
 }
 
-/// Ships checkpoints until it is dropped.
+/// Ships checkpoints and entries until it is dropped.
 pub async fn run(vault: Vault) {
+    tokio::join!(ship_checkpoints(vault.clone()), stream::run(vault));
+}
+
+async fn ship_checkpoints(vault: Vault) {
     let configured = Sink::ALL.map(|sink| sink.is_configured(&vault.config).then_some(sink));
     let holder = ids::new_uuid();
     let mut ticks = interval(PERIOD);
@@ -168,7 +186,8 @@ async fn ship(config: &Config, sink: Sink, page: &[audit::Shipment]) -> Result<(
             }
             Sink::Syslog => {
                 let address = settings.sink_syslog.as_deref().ok_or(Error::Setting)?;
-                syslog::send(address, tls(config)?, page).await
+                let lines = page.iter().map(|it| (syslog::CHECKPOINT, it.line()));
+                syslog::send(address, tls(config)?, lines.collect()).await
             }
         }
     };
@@ -186,7 +205,8 @@ fn checkpoint_post(shipment: &audit::Shipment) -> post::Post {
 }
 
 fn tls(config: &Config) -> Result<Arc<ClientConfig>, Error> {
-    connection::client_config(config.audit.sink_ca_file.as_deref())
+    let ca_file = config.audit.sink_ca_file.as_deref();
+    Ok(outbound::client_config(ca_file)?)
 }
 
 /// What a sink lacks, for diagnostics: the number of checkpoints that it has not received.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cloakroom_platform::outbound;
 use http::{Request, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
@@ -9,7 +10,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio_rustls::rustls::ClientConfig;
 
-use super::{Error, connection};
+use super::Error;
 
 const RESPONSE_BYTES_MAX: usize = 64 * 1024;
 
@@ -26,7 +27,7 @@ pub(super) async fn send(
     posts: Vec<Post>,
 ) -> Result<Vec<Bytes>, Error> {
     let url: Uri = url.parse().map_err(|_| Error::Setting)?;
-    let stream = connection::connect_to(&url, tls).await?;
+    let stream = outbound::connect_to(&url, tls).await?;
     let (mut sender, driver) = http1::handshake(TokioIo::new(stream))
         .await
         .map_err(failed)?;

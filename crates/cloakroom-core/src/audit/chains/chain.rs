@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cloakroom_crypto::{Hash, LogKey, MerkleTree};
+use cloakroom_platform::ids;
 use cloakroom_platform::storage::{self, DatabaseClock, Db};
-use cloakroom_platform::{config, ids};
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::audit::chain_entry::ChainEntry;
 use crate::audit::day::{CHAINS_PER_KEY, ChainId, day_of, start_of_day};
 use crate::audit::entry::{ActorKind, Entry};
-use crate::audit::link::{Batch, CertifiedKey, Commit, certificate_message};
+use crate::audit::link::{Batch, CertifiedKey, Commit, NEXT_KEY_LEAD, certificate_message};
 use crate::audit::operator::Operator;
 use crate::audit::state::{ChainState, Head};
 use crate::audit::store;
@@ -30,8 +30,6 @@ use crate::keys::AuditAuthority;
 
 /// Attempts to insert a key while other nodes insert theirs.
 const ATTEMPTS: usize = 100;
-/// How long before midnight the key of the following day is certified: at least the longest `root_key.grace`.
-const NEXT_KEY_LEAD: Duration = config::GRACE_MAX;
 
 /// A key of this node, for the chains of one day. Its private half exists only here.
 pub(in crate::audit) struct NodeKey {

@@ -1,11 +1,18 @@
 //! What nodes sign: their certified keys, the links of chains, and the commits of batches.
 
+use std::time::Duration;
+
 use cloakroom_crypto::{
     Hash, LOG_SIGNATURE_BYTES, LogKey, LogPublicKey, LogSignature, sha256, verify_log_signature,
 };
+use cloakroom_platform::config;
 use uuid::Uuid;
 
-use crate::audit::day::ChainId;
+use crate::audit::day::{ChainId, day_of};
+use crate::keys::AuthorityKey;
+
+/// How long before midnight the key of the following day is certified: at least the longest `root_key.grace`.
+pub(in crate::audit) const NEXT_KEY_LEAD: Duration = config::GRACE_MAX;
 
 const CERTIFICATE: &[u8] = b"cloakroom log key v1";
 const CHAIN: &[u8] = b"cloakroom log chain v2";
@@ -26,12 +33,16 @@ pub struct CertifiedKey {
 }
 
 impl CertifiedKey {
-    /// Whether the audit authority certified the key.
-    pub(in crate::audit) fn is_certified(&self, authorities: &[LogPublicKey]) -> bool {
+    /// Whether the audit authority certified the key. A former authority is trusted up to the last day that it could
+    /// certify before its successor was activated.
+    pub(in crate::audit) fn is_certified(&self, authorities: &[AuthorityKey]) -> bool {
         let message = certificate_message(self.day, self.number, self.node, &self.public_key);
-        authorities
-            .iter()
-            .any(|key| verify_log_signature(key, &message, &self.certificate))
+        authorities.iter().any(|authority| {
+            let is_in_time = authority
+                .until
+                .is_none_or(|until| self.day <= day_of(until + NEXT_KEY_LEAD));
+            is_in_time && verify_log_signature(&authority.public_key, &message, &self.certificate)
+        })
     }
 
     /// The link before the first batch of a chain that this key signs.
@@ -130,4 +141,45 @@ fn commit_message(link: &Hash) -> [u8; COMMIT.len() + 32] {
     message[..COMMIT.len()].copy_from_slice(COMMIT);
     message[COMMIT.len()..].copy_from_slice(link);
     message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_former_authority_certifies_up_to_the_day_that_it_could_certify_before_its_end() {
+        let (authority, other) = (LogKey::generate().unwrap(), LogKey::generate().unwrap());
+        let certified = |day: i32| {
+            let (number, node, public_key) = (3, Uuid::from_u128(7), [5; 32]);
+            let message = certificate_message(day, number, node, &public_key);
+            CertifiedKey {
+                day,
+                number,
+                node,
+                public_key,
+                certificate: authority.sign(&message),
+            }
+        };
+        let trusted = |key: &LogKey, until: Option<&str>| AuthorityKey {
+            public_key: *key.public_key(),
+            until: until.map(|until| until.parse().unwrap()),
+        };
+        // 1970-01-11 is day 10. The key of the following day is certified from noon on.
+        let cases = [
+            (Some("1970-01-11T00:00:00Z"), 10, true),
+            (Some("1970-01-11T11:59:59Z"), 10, true),
+            (Some("1970-01-11T11:59:59Z"), 11, false),
+            (Some("1970-01-11T12:00:00Z"), 11, true),
+            (Some("1970-01-11T23:59:59Z"), 11, true),
+            (Some("1970-01-11T23:59:59Z"), 12, false),
+            (None, 20_000, true),
+        ];
+        for (until, day, expected) in cases {
+            let authorities = [trusted(&other, None), trusted(&authority, until)];
+            let is_certified = certified(day).is_certified(&authorities);
+            assert_eq!(is_certified, expected, "{until:?}, day {day}");
+        }
+        assert!(!certified(10).is_certified(&[trusted(&other, None)]));
+    }
 }

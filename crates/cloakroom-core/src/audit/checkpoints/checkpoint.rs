@@ -147,7 +147,7 @@ impl Audit {
         let db = &self.writers.db;
         let Some(seen) = &memory.seen else {
             if let Some(row) = store::find_newest_checkpoint(db).await? {
-                memory.seen = Some(self.verify_row(&row)?);
+                memory.seen = Some(self.verify_row(&row).await?);
             }
             return Ok(());
         };
@@ -162,7 +162,7 @@ impl Audit {
                 return Err(CheckpointError::Halted(Halt::RolledBack));
             }
             for row in newer {
-                let next = self.verify_row(row)?;
+                let next = self.verify_row(row).await?;
                 let follows = next.checkpoint.number == seen.checkpoint.number + 1
                     && next.checkpoint.previous == seen.hash;
                 if !follows {
@@ -177,11 +177,17 @@ impl Audit {
         }
     }
 
-    fn verify_row(&self, row: &CheckpointRow) -> Result<Seen, CheckpointError> {
+    async fn verify_row(&self, row: &CheckpointRow) -> Result<Seen, CheckpointError> {
         let forged = CheckpointError::Halted(Halt::Forged);
-        let authorities = self.writers.chains.authority().public_keys();
+        let authority = self.writers.chains.authority();
+        let mut authorities = authority.public_keys();
+        if Checkpoint::verify(&row.note, &authorities).is_none() && authority.reload().await.is_ok()
+        {
+            // The authority was replaced, and this node has not learned of it yet.
+            authorities = authority.public_keys();
+        }
         let state = row.state.as_deref().and_then(ChainState::decode);
-        let checkpoint = Checkpoint::verify(&row.note, authorities);
+        let checkpoint = Checkpoint::verify(&row.note, &authorities);
         match (checkpoint, state) {
             (Some(checkpoint), Some(mut state))
                 if checkpoint.number == row.number && checkpoint.root == state.root() =>

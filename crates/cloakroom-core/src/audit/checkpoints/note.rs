@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::audit::access_summary::AccessSummary;
 use crate::audit::link::CertifiedKey;
+use crate::keys::AuthorityKey;
 
 const ORIGIN: &str = "cloakroom.audit/";
 const SIGNATURE_START: &str = "\u{2014} ";
@@ -34,6 +35,20 @@ pub(in crate::audit) struct Checkpoint {
     pub closed_through: i32,
     /// The key that signs.
     pub key: CertifiedKey,
+}
+
+/// The time that a note states, which nothing has verified.
+pub(in crate::audit) fn time_of(note: &str) -> Option<Timestamp> {
+    let time = note.lines().find_map(|line| line.strip_prefix("time "));
+    time?.parse().ok()
+}
+
+/// The first retained day that a note states, which nothing has verified.
+pub(in crate::audit) fn retained_from_of(note: &str) -> Option<i32> {
+    let day = note
+        .lines()
+        .find_map(|line| line.strip_prefix("retained-from "));
+    day?.parse().ok()
 }
 
 impl Checkpoint {
@@ -82,7 +97,7 @@ impl Checkpoint {
     }
 
     /// Parses a note; `None` unless a key that an authority certified signed it.
-    pub(in crate::audit) fn verify(note: &str, authorities: &[LogPublicKey]) -> Option<Self> {
+    pub(in crate::audit) fn verify(note: &str, authorities: &[AuthorityKey]) -> Option<Self> {
         let (body, signature) = note.split_once("\n\n")?;
         let body = &note[..=body.len()];
         let checkpoint = Self::parse(body)?;
@@ -197,11 +212,14 @@ mod tests {
         let (checkpoint, note) = signed(&pair, &authority);
         let other = LogKey::generate().unwrap();
 
-        let verified = Checkpoint::verify(&note, &[*authority.public_key()]);
+        let verified = Checkpoint::verify(&note, &[(*authority.public_key()).into()]);
 
         assert_eq!(verified, Some(checkpoint));
         assert!(note.starts_with("cloakroom.audit/test\n7\n"), "{note}");
-        assert_eq!(Checkpoint::verify(&note, &[*other.public_key()]), None);
+        assert_eq!(
+            Checkpoint::verify(&note, &[(*other.public_key()).into()]),
+            None
+        );
         assert_eq!(Checkpoint::verify(&note, &[]), None);
     }
 
@@ -209,7 +227,7 @@ mod tests {
     fn a_note_that_differs_in_any_byte_is_rejected() {
         let (pair, authority) = (LogKey::generate().unwrap(), LogKey::generate().unwrap());
         let (_, note) = signed(&pair, &authority);
-        let authorities = [*authority.public_key()];
+        let authorities = [(*authority.public_key()).into()];
         for position in 0..note.len() {
             for replacement in ["x", "0", " ", "\n", ""] {
                 if !note.is_char_boundary(position) || !note.is_char_boundary(position + 1) {

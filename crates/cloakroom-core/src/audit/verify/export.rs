@@ -17,6 +17,8 @@ use crate::audit::chain_entry::ChainEntry;
 use crate::audit::day::{SLOTS, day_of, slot_of};
 use crate::audit::link::CertifiedKey;
 use crate::audit::store::{self, CheckpointRow, StoredEntry};
+use crate::audit::verify::StatedAuthorities;
+use crate::keys;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -25,11 +27,14 @@ pub enum Error {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     #[error(transparent)]
+    Keys(#[from] keys::Error),
+    #[error(transparent)]
     Storage(#[from] storage::Error),
 }
 
 /// A record of an export.
 pub enum Record {
+    Authorities(StatedAuthorities),
     Checkpoint(CheckpointRow),
     Key(CertifiedKey),
     /// The entries of this partition follow.
@@ -104,6 +109,9 @@ pub async fn export(
     store::begin_snapshot(&connection).await?;
     let today = day_of(audit.writers.clock.synchronize().await?);
     let mut entries = 0;
+    if let Some(stated) = StatedAuthorities::of(audit).await? {
+        write_record(&mut output, &Record::Authorities(stated))?;
+    }
     stream(&connection, days.clone(), today, |record| {
         if let Record::Entry(_, (entry, _)) = &record {
             if !days.contains(&entry.day) {
@@ -125,6 +133,8 @@ pub async fn export(
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Line<'a> {
+    /// Statement, and signature in base64.
+    Authorities(std::borrow::Cow<'a, str>, String),
     /// Number, note, and state in base64.
     Checkpoint(i64, std::borrow::Cow<'a, str>, Option<String>),
     /// Day, number, node, public key and certificate in base64.
@@ -159,7 +169,21 @@ pub(in crate::audit) fn write_record(
     output: &mut impl Write,
     record: &Record,
 ) -> Result<(), Error> {
-    let line = match record {
+    serde_json::to_writer(&mut *output, &encode(record)).map_err(std::io::Error::from)?;
+    output.write_all(b"\n")?;
+    Ok(())
+}
+
+/// A record as a line, without its end. Records can always be serialized.
+pub(in crate::audit) fn line(record: &Record) -> Option<String> {
+    serde_json::to_string(&encode(record)).ok()
+}
+
+fn encode(record: &Record) -> Line<'_> {
+    match record {
+        Record::Authorities(stated) => {
+            Line::Authorities((&stated.statement).into(), BASE64.encode(stated.signature))
+        }
         Record::Checkpoint(row) => Line::Checkpoint(
             row.number,
             (&row.note).into(),
@@ -190,10 +214,7 @@ pub(in crate::audit) fn write_record(
             entry.seq,
             commit.as_ref().map(|commit| BASE64.encode(commit)),
         )),
-    };
-    serde_json::to_writer(&mut *output, &line).map_err(std::io::Error::from)?;
-    output.write_all(b"\n")?;
-    Ok(())
+    }
 }
 
 /// Reads the records of an export.
@@ -212,8 +233,12 @@ pub fn read_records(input: impl BufRead) -> impl Iterator<Item = Result<Record, 
     })
 }
 
-fn parse_record(line: &str) -> Option<Record> {
+pub(super) fn parse_record(line: &str) -> Option<Record> {
     Some(match serde_json::from_str(line).ok()? {
+        Line::Authorities(statement, signature) => Record::Authorities(StatedAuthorities {
+            statement: statement.into_owned(),
+            signature: BASE64.decode(signature).ok()?.try_into().ok()?,
+        }),
         Line::Checkpoint(number, note, state) => Record::Checkpoint(CheckpointRow {
             number,
             note: note.into_owned(),

@@ -4,18 +4,21 @@
 //! checkpoints say about the days that it has not seen yet, and one chain at a time, so that its memory does not depend
 //! on the number of entries.
 
+mod authorities;
 mod checkpoints;
 pub(in crate::audit) mod export;
 pub(in crate::audit) mod finding;
+pub(in crate::audit) mod received;
 pub(in crate::audit) mod synthetic;
 mod trusted;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 
-use cloakroom_crypto::{Hash, LogPublicKey};
+use cloakroom_crypto::Hash;
 use cloakroom_platform::storage::{self, connect_once};
 
+use self::authorities::StatedAuthorities;
 use self::checkpoints::CheckpointWalk;
 use self::export::Record;
 use self::finding::Finding;
@@ -28,6 +31,7 @@ use super::link::CertifiedKey;
 use super::state::{KeyId, StatedKey};
 use super::store::{self, StoredEntry};
 use super::walk::{ChainWalk, WalkError};
+use crate::keys::AuthorityKey;
 
 /// Findings beyond this are only counted.
 const FINDINGS_MAX: usize = 100;
@@ -90,8 +94,7 @@ pub(super) async fn verify_days(
     let connection = connect_once(&audit.database).await?;
     store::begin_snapshot(&connection).await?;
     let today = day_of(audit.writers.clock.synchronize().await?);
-    let authorities = audit.writers.chains.authority().public_keys().to_vec();
-    let mut verifier = Verifier::new(authorities, days.clone(), trusted);
+    let mut verifier = Verifier::new(audit.authorities(), days.clone(), trusted);
     export::stream(&connection, days, today, |record| {
         if let Record::Entry(_, (entry, _)) = &record {
             observe(entry);
@@ -104,15 +107,16 @@ pub(super) async fn verify_days(
     Ok(verifier.finish())
 }
 
-/// Verifies an export with nothing but the public key of the vault's audit authority.
+/// Verifies an export with nothing but the public keys of the vault's audit authority. An export names former ones in a
+/// statement that the active one signs, so the active one suffices.
 pub fn verify_export(
     records: impl Iterator<Item = Result<Record, export::Error>>,
-    authority: LogPublicKey,
+    authorities: Vec<AuthorityKey>,
     days: RangeInclusive<i32>,
     trusted: Option<TrustedCheckpoints>,
     mut progress: impl FnMut(u64),
 ) -> Result<VerificationReport, export::Error> {
-    let mut verifier = Verifier::new(vec![authority], days, trusted);
+    let mut verifier = Verifier::new(authorities, days, trusted);
     for record in records {
         verifier.push(record?);
         let entries = verifier.report.records;
@@ -135,7 +139,7 @@ struct Stated {
 /// Verifies a stream of records: for each day, the checkpoints up to the following day, the keys, and then the entries
 /// by chain and sequence number.
 struct Verifier {
-    authorities: Vec<LogPublicKey>,
+    authorities: Vec<AuthorityKey>,
     /// Entries of other days are ignored.
     days: RangeInclusive<i32>,
     report: VerificationReport,
@@ -157,7 +161,7 @@ struct Verifier {
 
 impl Verifier {
     fn new(
-        authorities: Vec<LogPublicKey>,
+        authorities: Vec<AuthorityKey>,
         days: RangeInclusive<i32>,
         trusted: Option<TrustedCheckpoints>,
     ) -> Self {
@@ -180,6 +184,7 @@ impl Verifier {
 
     fn push(&mut self, record: Record) {
         match record {
+            Record::Authorities(stated) => stated.extend(&mut self.authorities),
             Record::Checkpoint(row) => self.check_checkpoint(row),
             Record::Key(key) => self.check_key(key),
             Record::Slot(slot) => {

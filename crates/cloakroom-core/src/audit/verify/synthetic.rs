@@ -216,7 +216,7 @@ mod tests {
 
     fn findings(text: &str, key: LogPublicKey) -> Vec<Finding> {
         let records = read_records(text.as_bytes());
-        verify_export(records, key, ALL_DAYS, None, |_| {})
+        verify_export(records, vec![key.into()], ALL_DAYS, None, |_| {})
             .unwrap()
             .findings
     }

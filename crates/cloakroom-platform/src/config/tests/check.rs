@@ -11,7 +11,7 @@ fn a_valid_configuration_has_no_findings() {
 
 #[test]
 fn contradictory_settings_are_errors() {
-    let cases: [(Change, &str); 22] = [
+    let cases: [(Change, &str); 19] = [
         (
             |c| c.http.tls_cert_file = Some("c".into()),
             "http.tls_key_file",
@@ -70,9 +70,20 @@ fn contradictory_settings_are_errors() {
             |c| c.security_codes.epoch = Duration::from_secs(601),
             "security_codes.epoch",
         ),
+    ];
+    assert_found(Severity::Error, &cases);
+}
+
+#[test]
+fn contradictory_telemetry_settings_are_errors() {
+    let cases: [(Change, &str); 4] = [
         (
-            |c| c.telemetry.otlp_endpoint = Some("https://x".into()),
+            |c| c.telemetry.otlp_endpoint = Some("grpc://x".into()),
             "telemetry.otlp_endpoint",
+        ),
+        (
+            |c| c.telemetry.otlp_metrics_interval = Duration::from_millis(999),
+            "telemetry.otlp_metrics_interval",
         ),
         (|c| c.telemetry.sample_ratio = 1.1, "telemetry.sample_ratio"),
         (
@@ -234,6 +245,27 @@ fn secret_files_readable_by_other_users_are_reported() {
     );
     let without = check("[log]\nlevel = \"info\"", 0o644, Environment::Test);
     assert_eq!(without, [(file.clone(), Severity::Warning)]);
+}
+
+#[test]
+fn missing_files_of_tls_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let existing = folder.path().join("tls.key");
+    std::fs::write(&existing, "").unwrap();
+    std::fs::set_permissions(
+        &existing,
+        std::os::unix::fs::PermissionsExt::from_mode(0o600),
+    )
+    .unwrap();
+    let mut config = valid_config();
+    config.http.tls_key_file = Some(existing);
+    config.http.tls_cert_file = Some(folder.path().join("tls.crt"));
+    config.telemetry.otlp_ca_file = Some(folder.path().join("ca.pem"));
+
+    let findings = config.check_files(None);
+    let locations: Vec<_> = findings.iter().map(|it| it.location.as_str()).collect();
+    assert_eq!(locations, ["http.tls_cert_file", "telemetry.otlp_ca_file"]);
+    assert!(findings.iter().all(Finding::is_error));
 }
 
 fn redis_with_ca(config: &mut Config, url: &str) {

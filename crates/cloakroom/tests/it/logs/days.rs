@@ -1,6 +1,6 @@
 //! What happens at midnight: keys change, days are closed.
 
-use cloakroom::audit::{self, Finding};
+use cloakroom::audit::{self, ArchiveError, Finding};
 use jiff::Timestamp;
 
 use super::note;
@@ -70,6 +70,65 @@ async fn keys_change_at_midnight_and_the_day_is_closed() {
         found.contains(&Finding::MissingDay { day: today }),
         "{found:?}"
     );
+}
+
+#[tokio::test]
+async fn complete_days_are_archived_once_and_verified() {
+    let vault = TestVault::start().await;
+    let client = vault.revealing_client().await;
+    client.post("/tokens", note("today")).await;
+    vault.vault.audit.checkpoint().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let archive = async || audit::archive(&vault.vault.audit, folder.path()).await;
+    assert_eq!(archive().await.unwrap(), [], "the day is not over");
+
+    let tomorrow = until_tomorrow(&vault).await;
+    vault.vault.clock.set_offset(tomorrow);
+    client.post("/tokens", note("tomorrow")).await;
+    vault.vault.audit.checkpoint().await.unwrap();
+    vault.vault.clock.set_offset(tomorrow + DAY);
+    client.post("/tokens", note("the day after")).await;
+    vault.vault.audit.checkpoint().await.unwrap();
+    let archived = archive().await.unwrap();
+    let again = archive().await.unwrap();
+
+    let [day] = &archived[..] else {
+        panic!("{archived:?}");
+    };
+    assert!(day.entries > 0 && again.is_empty(), "{again:?}");
+    let authority = vault.vault.keys.audit_authority().public_key();
+    let number = audit::parse_day(&day.date).unwrap();
+    let verify = || {
+        let file = std::io::BufReader::new(std::fs::File::open(&day.file).unwrap());
+        let records = audit::read_records(file);
+        audit::verify_export(
+            records,
+            vec![authority.into()],
+            number..=number,
+            None,
+            |_| {},
+        )
+        .unwrap()
+    };
+    let verified = verify();
+    assert_eq!((verified.records, verified.findings), (day.entries, vec![]));
+
+    // A day that does not verify is not archived.
+    std::fs::remove_file(&day.file).unwrap();
+    let database = vault.database.connect().await;
+    let sql = format!(
+        "delete from log where created_at < to_timestamp({}::bigint * 86400)
+         and seq = (select max(seq) from log where created_at < to_timestamp({}::bigint * 86400))",
+        number + 1,
+        number + 1
+    );
+    database.batch_execute(&sql).await.unwrap();
+    let refused = archive().await;
+    assert!(
+        matches!(refused, Err(ArchiveError::Altered { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 /// A killed node has not stated its last entries. Closing the day states them.

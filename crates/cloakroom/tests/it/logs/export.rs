@@ -19,7 +19,7 @@ async fn exported(vault: &TestVault) -> String {
 
 fn verify(text: &str, key: [u8; 32]) -> VerificationReport {
     let records = read_records(text.as_bytes());
-    verify_export(records, key, ALL_DAYS, None, |_| {}).unwrap()
+    verify_export(records, vec![key.into()], ALL_DAYS, None, |_| {}).unwrap()
 }
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn exports_are_verified_with_the_public_key_alone() {
     client.get("/v2/tokens").await;
     vault.vault.audit.close().await;
     let text = exported(&vault).await;
-    let key = vault.vault.keys.audit_authority().public_keys()[0];
+    let key = vault.vault.keys.audit_authority().public_key();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
 
     let intact = verify(&text, key);
@@ -63,13 +63,13 @@ async fn exports_are_verified_with_the_public_key_alone() {
     swapped.swap(entries[1], entries[2]);
     assert_ne!(verify(&swapped.concat(), key).findings, []);
     let other = TestVault::start().await;
-    let other_key = other.vault.keys.audit_authority().public_keys()[0];
+    let other_key = other.vault.keys.audit_authority().public_key();
     let found = verify(&text, other_key).findings;
     assert!(matches!(found[0], Finding::AlteredCheckpoint { .. }));
 
     let malformed = format!("{text}x\n");
     let records = read_records(malformed.as_bytes());
-    assert!(verify_export(records, key, ALL_DAYS, None, |_| {}).is_err());
+    assert!(verify_export(records, vec![key.into()], ALL_DAYS, None, |_| {}).is_err());
 }
 
 /// Checkpoints of a file sink are complete and in order, also after a restart, and detect a rollback.

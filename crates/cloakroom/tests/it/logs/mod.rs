@@ -7,6 +7,7 @@ mod list;
 mod retention;
 mod role;
 mod sinks;
+mod streams;
 mod time_stamps;
 mod verify;
 

@@ -17,11 +17,15 @@ use super::note;
 use crate::support::{Client, TestVault};
 
 /// Everything that a server received, one element for each connection.
-type Received = Arc<Mutex<Vec<String>>>;
+pub(super) type Received = Arc<Mutex<Vec<String>>>;
 
 /// A TLS server that answers each chunk it reads with `reply`, and returns its port.
 #[expect(clippy::disallowed_methods, reason = "the server ends with the test")]
-async fn start(folder: &Path, reply: Arc<Mutex<&'static str>>, received: Received) -> u16 {
+pub(super) async fn start(
+    folder: &Path,
+    reply: Arc<Mutex<&'static str>>,
+    received: Received,
+) -> u16 {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(folder.join("ca.pem"), cert.pem()).unwrap();
@@ -46,7 +50,8 @@ async fn start(folder: &Path, reply: Arc<Mutex<&'static str>>, received: Receive
             while let Ok(length @ 1..) = stream.read(&mut buffer).await {
                 text.push_str(std::str::from_utf8(&buffer[..length]).unwrap());
                 let is_request = text.starts_with("POST ");
-                let is_complete = text.ends_with("=\n");
+                // A checkpoint ends with its signature, a line of JSON with the brace.
+                let is_complete = text.ends_with("=\n") || text.ends_with("]}\n");
                 if is_request && is_complete {
                     let reply = *reply.lock().unwrap();
                     stream.write_all(reply.as_bytes()).await.unwrap();
@@ -59,16 +64,17 @@ async fn start(folder: &Path, reply: Arc<Mutex<&'static str>>, received: Receive
     port
 }
 
-const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-const UNAVAILABLE: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+pub(super) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+pub(super) const UNAVAILABLE: &str =
+    "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
 
-async fn write_checkpoint(vault: &TestVault, client: &Client, data: &str) {
+pub(super) async fn write_checkpoint(vault: &TestVault, client: &Client, data: &str) {
     client.post("/tokens", note(data)).await;
     vault.vault.audit.checkpoint().await.unwrap();
 }
 
 /// Waits until the server has closed this many connections.
-async fn wait_for(received: &Received, connections: usize) -> Vec<String> {
+pub(super) async fn wait_for(received: &Received, connections: usize) -> Vec<String> {
     loop {
         let seen = received.lock().unwrap().clone();
         if connections <= seen.len() {

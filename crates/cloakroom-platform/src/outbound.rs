@@ -1,5 +1,6 @@
-//! Connections to sinks and time-stamp authorities, which the operator chose.
+//! Connections to servers that the operator chose: sinks of the audit log, time-stamp authorities, collectors of telemetry.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,13 +15,21 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use super::Error;
-
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("it cannot be reached: {0}")]
+    Io(#[from] io::Error),
+    #[error("TLS is not possible: {0}")]
+    Tls(String),
+    #[error("its URL or name is not valid")]
+    Address,
+}
+
 /// Trusts the certificate authorities of a file, or those of the system.
-pub(super) fn client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
+pub fn client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
     let failed = |error: &dyn std::fmt::Display| Error::Tls(error.to_string());
     let mut roots = RootCertStore::empty();
     match ca_file {
@@ -44,16 +53,15 @@ pub(super) fn client_config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>,
 }
 
 /// A byte stream, with TLS or without.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Connects to the server of a URL, with TLS unless its scheme is `http`.
-pub(super) async fn connect_to(
-    url: &Uri,
-    config: Arc<ClientConfig>,
-) -> Result<Box<dyn Stream>, Error> {
-    let host = url.host().ok_or(Error::Setting)?;
+pub async fn connect_to(url: &Uri, config: Arc<ClientConfig>) -> Result<Box<dyn Stream>, Error> {
+    let host = url.host().ok_or(Error::Address)?;
+    // An IPv6 address is in brackets in a URL, and without them everywhere else.
+    let host = host.trim_start_matches('[').trim_end_matches(']');
     if url.scheme() == Some(&Scheme::HTTP) {
         let address = (host, url.port_u16().unwrap_or(HTTP_PORT));
         return Ok(Box::new(TcpStream::connect(address).await?));
@@ -63,13 +71,13 @@ pub(super) async fn connect_to(
 }
 
 /// Connects and verifies the certificate of `host`.
-pub(super) async fn connect(
+pub async fn connect(
     host: &str,
     port: u16,
     config: Arc<ClientConfig>,
 ) -> Result<TlsStream<TcpStream>, Error> {
     let stream = TcpStream::connect((host, port)).await?;
-    let name = ServerName::try_from(host.to_owned()).map_err(|_| Error::Setting)?;
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| Error::Address)?;
     let stream = TlsConnector::from(config).connect(name, stream).await?;
     Ok(stream)
 }
