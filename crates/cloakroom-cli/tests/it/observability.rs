@@ -75,7 +75,9 @@ fn alert_rules_fire_as_tested_and_have_runbooks() {
     let rules = std::fs::read_to_string(folder.join("alerts.yaml")).unwrap();
     check_names(&rules, "alerts.yaml");
     let tests = std::fs::read_to_string(folder.join("alerts_test.yaml")).unwrap();
-    let mut runbooks = BTreeSet::new();
+    let index = workspace().join("docs/operate/runbooks/index.md");
+    let index = std::fs::read_to_string(index).unwrap();
+    let mut runbooks = BTreeSet::from(["docs/operate/runbooks/index.md".to_owned()]);
     for rule in rules.split("- alert: ").skip(1) {
         let name = rule.lines().next().unwrap();
         assert!(tests.contains(name), "{name} is not tested");
@@ -88,6 +90,7 @@ fn alert_rules_fire_as_tested_and_have_runbooks() {
             assert!(text.contains(heading), "{page} lacks {heading}");
         }
         assert!(text.contains(name), "{page} does not name {name}");
+        assert!(index.contains(name), "index.md does not list {name}");
         runbooks.insert(page.to_owned());
     }
     for file in std::fs::read_dir(workspace().join("docs/operate/runbooks")).unwrap() {
@@ -227,7 +230,7 @@ fn find(name: &str) -> Option<&'static Definition> {
     })
 }
 
-fn collect_expressions(value: &Value, found: &mut Vec<String>) {
+pub(super) fn collect_expressions(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
@@ -261,6 +264,6 @@ fn promtool(arguments: &[&str], folder: &Path, input: &str) {
     assert!(output.status.success(), "{arguments:?}: {text}");
 }
 
-fn workspace() -> PathBuf {
+pub(super) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -33,7 +33,7 @@ macro_rules! egress_failures {
         &[
             $($more,)*
             "host_not_allowed", "host_not_allowed_by_tenant", "own_host", "port_not_allowed",
-            "address_not_allowed", "method_not_allowed", "dns", "connect", "connect_timeout",
+            "address_not_allowed", "http_method_not_allowed", "dns", "connect", "connect_timeout",
             "connect_proxy", "tls", "timeout", "bad_response", "interrupted", "request_body",
             "overloaded", "circuit_open",
         ]
@@ -95,6 +95,10 @@ catalog! {
         "Fields that were left out of log lines because they are not in the allow-list.";
     Counter LOG_LINES_DROPPED = "cloakroom_log_lines_dropped_total" {}
         "Log lines that were dropped because standard error was not read fast enough.";
+    Counter OTLP_EXPORTS = "cloakroom_otlp_exports_total" {
+        signal: &["traces", "metrics"], outcome: &["sent", "failed"]
+    }
+        "Exports of traces and metrics to the collector.";
 
     // Background jobs
     Gauge JOB_AGE = "cloakroom_job_age_seconds" { task: JOBS }
@@ -233,13 +237,18 @@ catalog! {
     Counter AUDIT_UNCLOSED_DAYS = "cloakroom_audit_day_close_failures_total" {}
         "Attempts to close a day of the audit log whose entries do not verify.";
     Counter AUDIT_SINK_FAILURES = "cloakroom_audit_sink_failures_total" {
-        sink: &["sink_file", "sink_url", "sink_syslog", "time_stamps"]
+        sink: &[
+            "sink_file", "sink_url", "sink_syslog", "stream_file", "stream_url", "stream_syslog",
+            "time_stamps",
+        ]
     }
-        "Runs in which a sink did not receive the checkpoints of the audit log.";
+        "Runs in which a sink did not receive the checkpoints or entries of the audit log.";
     Gauge AUDIT_SINK_WAITING = "cloakroom_audit_sink_waiting" {
-        sink: &["sink_file", "sink_url", "sink_syslog"]
+        sink: &[
+            "sink_file", "sink_url", "sink_syslog", "stream_file", "stream_url", "stream_syslog",
+        ]
     }
-        "Checkpoints of the audit log that a sink has not received.";
+        "Checkpoints of the audit log that a sink has not received; of `stream_` sinks, with their entries.";
     Gauge AUDIT_TIME_STAMP_AGE = "cloakroom_audit_time_stamp_age_seconds" {}
         "Age of the last time stamp of a checkpoint. Absent if time stamps are not configured.";
     Gauge AUDIT_LOG_BYTES = "cloakroom_audit_log_bytes" {}

@@ -20,6 +20,7 @@ const LOG: &[&str] = &[
     "response.bytes",
     "error.kind",
     "listen",
+    "version",
     // The place where a TLS certificate is used.
     "certificate",
     "signal",

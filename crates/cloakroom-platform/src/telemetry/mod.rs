@@ -6,8 +6,8 @@ mod log;
 mod log_writer;
 mod meters;
 mod metric;
+mod otlp;
 mod requests;
-mod traces;
 
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use self::log_writer::LogWriter;
 pub use self::metric::{Definition, Kind, Label};
+use self::otlp::{MetricsExporter, traces};
 pub use self::requests::{
     Actor, ClientAddress, ErrorCode, KeyPrefix, Recorder, TraceId, is_refusal, recorded,
 };
@@ -31,6 +32,7 @@ const UPKEEP_PERIOD: Duration = Duration::from_secs(5);
 pub struct Telemetry {
     metrics: PrometheusHandle,
     traces: Option<SdkTracerProvider>,
+    exporter: Option<MetricsExporter>,
     log_writer: Option<LogWriter>,
 }
 
@@ -42,6 +44,8 @@ pub enum Error {
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
     #[error("traces cannot be sent to telemetry.otlp_endpoint")]
     Traces(#[from] opentelemetry_otlp::ExporterBuildError),
+    #[error(transparent)]
+    Collector(#[from] otlp::Error),
     #[error("a thread for metrics or the log cannot be started")]
     Threads(#[from] std::io::Error),
 }
@@ -49,6 +53,7 @@ pub enum Error {
 /// Starts the log, metrics and traces of this process. A second call fails.
 pub fn start(config: &Config) -> Result<Telemetry, Error> {
     let traces = traces::provider(config)?;
+    let exporter = MetricsExporter::start(&config.telemetry)?;
     let log_writer = LogWriter::start(Box::new(std::io::stderr())).map_err(Error::Threads)?;
     let sink = {
         let log_writer = log_writer.clone();
@@ -65,6 +70,7 @@ pub fn start(config: &Config) -> Result<Telemetry, Error> {
     Ok(Telemetry {
         metrics,
         traces,
+        exporter,
         log_writer: Some(log_writer),
     })
 }
@@ -75,6 +81,7 @@ impl Telemetry {
         Self {
             metrics,
             traces: None,
+            exporter: None,
             log_writer: None,
         }
     }
@@ -82,6 +89,18 @@ impl Telemetry {
     /// Renders all metrics in the Prometheus text format.
     pub fn metrics_text(&self) -> String {
         self.metrics.render()
+    }
+
+    /// Time between two exports of metrics; `None` if they are not exported.
+    pub fn export_interval(&self) -> Option<Duration> {
+        self.exporter.as_ref().map(MetricsExporter::interval)
+    }
+
+    /// Sends all metrics to the collector, if one is configured. Waits a few seconds at most.
+    pub async fn export_metrics(&self) {
+        if let Some(exporter) = &self.exporter {
+            exporter.export(&self.metrics_text()).await;
+        }
     }
 
     /// Flushes pending traces and log lines. Blocks for a few seconds at most.

@@ -244,7 +244,7 @@ fn panics_are_logged_by_location_only() {
     clippy::disallowed_methods,
     reason = "these routes exist in this test only"
 )]
-fn router() -> Router {
+pub(super) fn router() -> Router {
     let id = Uuid::from_u128(7);
     let actor = Actor {
         tenant: id,
@@ -275,7 +275,7 @@ fn router() -> Router {
     recorded(router)
 }
 
-fn request(method: Method, path: &str) -> http::request::Builder {
+pub(super) fn request(method: Method, path: &str) -> http::request::Builder {
     Request::builder()
         .method(method)
         .uri(path)
@@ -290,7 +290,7 @@ fn serve(config: &Config, request: impl Fn() -> http::request::Builder) -> (Stri
 }
 
 /// Runs `act` on this thread with its own log, and returns the lines.
-fn logged<T>(
+pub(super) fn logged<T>(
     config: &Config,
     traces: Option<&SdkTracerProvider>,
     act: impl FnOnce(&tokio::runtime::Runtime) -> T,

@@ -1,7 +1,7 @@
 //! Traces: exported to the configured collector, with allowlisted attributes only.
 
 use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use tracing::Subscriber;
@@ -9,11 +9,12 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::{Error, fields};
+use super::{Client, Signal};
 use crate::config::Config;
+use crate::telemetry::{Error, fields};
 
 /// Creates the exporter to the collector, if one is configured.
-pub(super) fn provider(config: &Config) -> Result<Option<SdkTracerProvider>, Error> {
+pub(in crate::telemetry) fn provider(config: &Config) -> Result<Option<SdkTracerProvider>, Error> {
     let Some(endpoint) = &config.telemetry.otlp_endpoint else {
         return Ok(None);
     };
@@ -21,6 +22,7 @@ pub(super) fn provider(config: &Config) -> Result<Option<SdkTracerProvider>, Err
         .with_http()
         .with_protocol(Protocol::HttpBinary)
         .with_endpoint(endpoint)
+        .with_http_client(Client::start(Signal::Traces, &config.telemetry)?)
         .build()?;
     let sampler = Sampler::TraceIdRatioBased(config.telemetry.sample_ratio);
     // Not the default resource, which includes values from the environment.
@@ -38,7 +40,7 @@ pub(super) fn provider(config: &Config) -> Result<Option<SdkTracerProvider>, Err
 /// Exports spans. Events are only logged, because their text may not reach a collector.
 ///
 /// Without a provider every span is disabled and costs nothing.
-pub(super) fn layer<S>(provider: Option<&SdkTracerProvider>) -> impl Layer<S> + use<S>
+pub(in crate::telemetry) fn layer<S>(provider: Option<&SdkTracerProvider>) -> impl Layer<S> + use<S>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
