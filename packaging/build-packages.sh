@@ -19,6 +19,12 @@ esac
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 strip --strip-all -o "$stage/cloakroom" "$binary"
+"$binary" man-pages "$stage/man"
+gzip -9 --no-name "$stage"/man/*.1
+mkdir "$stage/completions"
+"$binary" completions bash >"$stage/completions/cloakroom"
+"$binary" completions zsh >"$stage/completions/_cloakroom"
+"$binary" completions fish >"$stage/completions/cloakroom.fish"
 date=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 cat >"$stage/changelog.yaml" <<EOF
 - semver: $version
@@ -38,8 +44,9 @@ done
 
 name=cloakroom-$version-linux-$arch
 mkdir "$stage/$name"
+cp -r "$stage/man" "$stage/completions" "$stage/$name/"
 cp "$stage/cloakroom" ../LICENSE ../README.md ../CHANGELOG.md ../SECURITY.md files/cloakroom.service files/cloakroom.toml "$stage/$name/"
-chmod 0644 "$stage/$name"/*
-chmod 0755 "$stage/$name" "$stage/$name/cloakroom"
+chmod -R u=rwX,go=rX "$stage/$name"
+chmod 0755 "$stage/$name/cloakroom"
 tar --create --directory "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
     --format=gnu "$name" | gzip --no-name >"$out/$name.tar.gz"

@@ -12,8 +12,24 @@ helm template vault . --set replicas=1 --set redis.secretName= --set networkPoli
 helm template vault . --set 'networkPolicy.clients[0].podSelector.matchLabels.app=shop' --set 'trustedProxies={10.0.0.0/8}' \
     --set-string settings.CLOAKROOM__LIMITS__ENABLED=false >"$rendered/clients.yaml"
 kubernetes-validate --strict --quiet "$rendered"/*.yaml
-# No schema of this custom resource: only rendered.
-helm template vault . --set serviceMonitor.enabled=true --show-only templates/monitor.yaml | grep -q 'kind: ServiceMonitor'
+# There is no schema of this custom resource: its selector and port must be those of a Service, and its job that of the alerts.
+helm lint --strict --quiet --set serviceMonitor.enabled=true .
+helm template vault . --set serviceMonitor.enabled=true >"$rendered/monitored"
+python3 - "$rendered/monitored" <<'EOF'
+import sys, yaml
+
+resources = [it for it in yaml.safe_load_all(open(sys.argv[1])) if it]
+[monitor] = [it for it in resources if it["kind"] == "ServiceMonitor"]
+assert set(monitor["spec"]) == {"jobLabel", "selector", "endpoints"}, monitor
+wanted = monitor["spec"]["selector"]["matchLabels"].items()
+selected = [it for it in resources if it["kind"] == "Service" and wanted <= it["metadata"]["labels"].items()]
+[service] = selected
+ports = {port["name"] for port in service["spec"]["ports"]}
+for endpoint in monitor["spec"]["endpoints"]:
+    assert set(endpoint) == {"port", "path", "interval"} and endpoint["port"] in ports, endpoint
+assert service["metadata"]["labels"][monitor["spec"]["jobLabel"]] == "cloakroom"
+print("chart: the ServiceMonitor selects one Service, by its port")
+EOF
 
 python3 - "$rendered"/*.yaml <<'EOF'
 import sys, yaml

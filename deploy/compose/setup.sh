@@ -2,7 +2,7 @@
 # Creates the secrets of the compose file, once. Run it as root: the image runs as user 65532.
 set -eu
 cd "$(dirname "$0")"
-image=localhost/cloakroom:${CLOAKROOM_VERSION:-0.1.0}
+image=localhost/cloakroom:${CLOAKROOM_VERSION:-0.2.0}
 engine=${ENGINE:-docker}
 node=65532
 

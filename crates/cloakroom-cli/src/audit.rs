@@ -10,13 +10,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use cloakroom::access;
-use cloakroom::audit::{self, TrustedCheckpoints, VerificationReport};
+use cloakroom::audit::{self, ArchivedDay, TrustedCheckpoints, VerificationReport};
 use cloakroom::config::Config;
+use cloakroom::keys::AuthorityKey;
 use cloakroom::{Vault, rotation, transfer};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use serde_json::json;
 
 use crate::histories;
 use crate::manage::open;
+use crate::output::{is_json, print_list};
 
 /// Buffer of files.
 const BUFFER_BYTES: usize = 1024 * 1024;
@@ -27,7 +30,13 @@ pub(crate) enum AuditCommand {
     Verify(VerifyArguments),
     /// Write entries, keys and checkpoints to a file that `verify --export` reads
     Export(ExportArguments),
-    /// Print the public key of the audit authority, which verifies exports
+    /// Write each complete day to a file of its own, verified, unless the folder has it already; run it daily
+    Archive {
+        /// Folder with one file per day, such as 2030-02-05.jsonl
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+    },
+    /// Print the public keys of the audit authority, which verify exports: the active one, and former ones with their end
     PublicKey,
 }
 
@@ -36,9 +45,18 @@ pub(crate) struct VerifyArguments {
     /// Verify an export instead of the database; needs no configuration
     #[arg(long, value_name = "FILE", requires = "public_key")]
     export: Option<PathBuf>,
-    /// Public key of the audit authority, from `cloakroom audit public-key`
-    #[arg(long, value_name = "HEX", requires = "export")]
-    public_key: Option<String>,
+    /// Verify what a sink of audit.stream_file, stream_url or stream_syslog has received; needs no configuration
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "public_key",
+        conflicts_with = "export"
+    )]
+    stream: Option<PathBuf>,
+    /// Public key of the audit authority, from `cloakroom audit public-key`. The active one suffices; repeat the option for
+    /// former ones, with their end, if the file does not name them
+    #[arg(long, value_name = "KEY")]
+    public_key: Vec<AuthorityKey>,
     /// Compare with the checkpoints that a sink received, which detects a rollback
     #[arg(long, value_name = "FILE")]
     checkpoints: Option<PathBuf>,
@@ -84,15 +102,20 @@ pub(crate) async fn run(
     command: AuditCommand,
 ) -> anyhow::Result<ExitCode> {
     match command {
-        AuditCommand::Verify(arguments) => match &arguments.export {
-            Some(file) => verify_export(file, &arguments),
-            None => verify(load()?, &arguments).await,
+        AuditCommand::Verify(arguments) => match (&arguments.export, &arguments.stream) {
+            (Some(file), _) => verify_export(file, &arguments),
+            (None, Some(file)) => verify_stream(file, &arguments),
+            (None, None) if !arguments.public_key.is_empty() => {
+                bail!("--public-key is for --export and --stream")
+            }
+            (None, None) => verify(load()?, &arguments).await,
         },
         AuditCommand::Export(arguments) => export(load()?, &arguments).await,
+        AuditCommand::Archive { folder } => archive(load()?, &folder).await,
         AuditCommand::PublicKey => {
             let vault = open(load()?).await?;
-            for key in vault.keys.audit_authority().public_keys() {
-                print_line!("{}", hex::encode(key));
+            for key in vault.keys.audit_authority().public_keys().iter() {
+                print_line!("{key}");
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -159,9 +182,7 @@ async fn report_stale_rows(vault: &Vault) -> anyhow::Result<bool> {
 }
 
 fn verify_export(file: &Path, arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
-    let key = arguments.public_key.as_deref().unwrap_or_default();
-    let key = hex::decode(key).ok().and_then(|key| key.try_into().ok());
-    let key = key.context("--public-key must be 64 hexadecimal digits")?;
+    let keys = public_keys(arguments)?;
     let trusted = trusted(arguments)?;
     let input = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
     let progress = Progress::start(Some(input.metadata()?.len()));
@@ -169,9 +190,33 @@ fn verify_export(file: &Path, arguments: &VerifyArguments) -> anyhow::Result<Exi
     let records = audit::read_records(BufReader::with_capacity(BUFFER_BYTES, input));
     let days = arguments.days.range();
     let update = |entries| progress.update(entries);
-    let verified = audit::verify_export(records, key, days, trusted, update)
+    let verified = audit::verify_export(records, keys, days, trusted, update)
         .with_context(|| format!("{} cannot be verified", file.display()))?;
     finish(&verified, progress, arguments)
+}
+
+/// Verifies what a sink has received, in any order and with repetitions.
+fn verify_stream(file: &Path, arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
+    let keys = public_keys(arguments)?;
+    let trusted = trusted(arguments)?;
+    let input = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let progress = Progress::start(None);
+    let days = arguments.days.range();
+    let update = |entries| progress.update(entries);
+    let verified = audit::read_received(&input)
+        .and_then(|records| audit::verify_export(records, keys, days, trusted, update))
+        .with_context(|| format!("{} cannot be verified", file.display()))?;
+    finish(&verified, progress, arguments)
+}
+
+fn public_keys(arguments: &VerifyArguments) -> anyhow::Result<Vec<AuthorityKey>> {
+    let keys = arguments.public_key.clone();
+    if keys.iter().filter(|key| key.until.is_none()).count() > 1 {
+        bail!(
+            "only the active key has no end: use each --public-key as `cloakroom audit public-key` prints it"
+        );
+    }
+    Ok(keys)
 }
 
 fn trusted(arguments: &VerifyArguments) -> anyhow::Result<Option<TrustedCheckpoints>> {
@@ -199,6 +244,26 @@ async fn export(config: Config, arguments: &ExportArguments) -> anyhow::Result<E
         "next: `cloakroom audit verify --export {} --public-key KEY`, with the key of `cloakroom audit public-key`",
         file.display()
     );
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn archive(config: Config, folder: &Path) -> anyhow::Result<ExitCode> {
+    let vault = open(config).await?;
+    let days = audit::archive(&vault.audit, folder).await?;
+    let to_json =
+        |day: &ArchivedDay| json!({"date": day.date, "file": day.file, "entries": day.entries});
+    let to_line = |day: &ArchivedDay| {
+        let entries = HumanCount(day.entries);
+        format!(
+            "{}: {entries} entries, verified, in {}",
+            day.date,
+            day.file.display()
+        )
+    };
+    print_list(&days, to_json, to_line);
+    if days.is_empty() && !is_json() {
+        print_line!("nothing to do: every complete day is archived");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,9 +6,12 @@ use cloakroom::config::Config;
 use cloakroom::crypto_inventory::{
     Inventory, PRIMITIVES, PurposeKeys, STATEMENTS, days, provider_name,
 };
-use cloakroom::cryptoperiods::{self, KeyState};
+use cloakroom::cryptoperiods;
+use cloakroom::keys::State;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+
+use crate::output::is_json;
 
 #[derive(Subcommand)]
 pub(crate) enum CryptoCommand {
@@ -24,7 +27,7 @@ pub(crate) async fn run(config: &Config, command: CryptoCommand) -> anyhow::Resu
     let CryptoCommand::Inventory { json } = command;
     let inventory = Inventory::load(config).await;
     let inventory = inventory.context("cannot read the keys of the vault")?;
-    if json {
+    if json || is_json() {
         print_line!("{:#}", inventory.to_json());
         return Ok(());
     }
@@ -117,9 +120,9 @@ fn key_row(keys: &PurposeKeys) -> Vec<String> {
     let days_of = |duration| format!("{} days", days(duration));
     vec![
         keys.purpose.name().to_owned(),
-        keys.count(KeyState::Active).to_string(),
-        keys.count(KeyState::DecryptOnly).to_string(),
-        keys.count(KeyState::Destroyed).to_string(),
+        keys.count(State::Active).to_string(),
+        keys.count(State::DecryptOnly).to_string(),
+        keys.count(State::Destroyed).to_string(),
         versions,
         keys.age.map(|age| days_of(age.age)).unwrap_or_default(),
         keys.period.map(days_of).unwrap_or_default(),

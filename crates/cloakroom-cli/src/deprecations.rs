@@ -10,6 +10,7 @@ use comfy_table::{CellAlignment, ContentArrangement};
 use serde_json::{Value, json};
 
 use crate::manage;
+use crate::output::is_json;
 
 #[derive(Args)]
 pub(crate) struct DeprecationsArguments {
@@ -31,7 +32,7 @@ pub(crate) async fn run(config: Config, arguments: DeprecationsArguments) -> any
         None => tenants::list(&vault).await?,
     };
     let usage = usage(&vault, tenants).await?;
-    if arguments.json {
+    if arguments.json || is_json() {
         let usage: Vec<Value> = usage.iter().map(TenantUsage::to_json).collect();
         print_line!("{}", serde_json::to_string_pretty(&usage)?);
         return Ok(());

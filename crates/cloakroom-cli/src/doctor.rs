@@ -1,20 +1,56 @@
-//! `cloakroom doctor`: prints the findings as a table.
+//! `cloakroom doctor`: prints the findings.
 
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::Args;
 use cloakroom::config::Config;
-use cloakroom::doctor::{Severity, diagnose};
+use cloakroom::doctor::{Finding, Severity, diagnose};
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use serde_json::{Value, json};
 
-pub(crate) async fn run(config: &Config, path: Option<&Path>) -> anyhow::Result<ExitCode> {
+use crate::output::{is_json, print_json};
+
+#[derive(Args)]
+pub(crate) struct DoctorArguments {
+    /// Print JSON, as with --output json
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(
+    config: &Config,
+    path: Option<&Path>,
+    arguments: &DoctorArguments,
+) -> anyhow::Result<ExitCode> {
     let findings = diagnose(config, path).await;
+    match arguments.json || is_json() {
+        true => print_json(&findings.iter().map(to_json).collect()),
+        false => print_table(&findings),
+    }
+    let has_errors = findings.iter().any(|it| it.severity == Severity::Bad);
+    Ok(match has_errors {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
+}
+
+fn to_json(finding: &Finding) -> Value {
+    let severity = match finding.severity {
+        Severity::Good => "ok",
+        Severity::Warning => "warning",
+        Severity::Bad => "error",
+    };
+    json!({"severity": severity, "area": finding.area, "finding": finding.what})
+}
+
+fn print_table(findings: &[Finding]) {
     let mut table = Table::new();
     table
         .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic);
-    for finding in &findings {
+    for finding in findings {
         let mark = match finding.severity {
             Severity::Good => "ok",
             Severity::Warning => "warn",
@@ -36,11 +72,6 @@ pub(crate) async fn run(config: &Config, path: Option<&Path>) -> anyhow::Result<
         plural(warnings, "warning"),
         count(Severity::Good)
     );
-    Ok(if bad == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
 }
 
 fn plural(count: usize, noun: &str) -> String {

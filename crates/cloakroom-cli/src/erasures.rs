@@ -48,6 +48,7 @@ pub(crate) struct ApplyArguments {
     /// Fail if more tenants than this would be deleted; their keys are destroyed
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().tenants)]
     max_tenants: u64,
+    /// Ledger that `cloakroom erasures write` wrote
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

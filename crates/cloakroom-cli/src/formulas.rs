@@ -9,6 +9,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
+use crate::output::is_json;
+
 /// Width of lists of codes, so that they stay readable when pasted.
 const WIDTH: u16 = 100;
 /// Minimum similarity of an id to be suggested, from 0 to 1.
@@ -67,7 +69,7 @@ fn list(arguments: ListArguments) -> anyhow::Result<()> {
         features: arguments.feature,
     };
     let formulas: Vec<&Formula> = filter.formulas().collect();
-    if arguments.json {
+    if arguments.json || is_json() {
         return print_json(&formulas);
     }
     if formulas.is_empty() {
@@ -118,7 +120,7 @@ fn features(formula: &Formula, has: bool) -> String {
 
 fn show(id: &str, json: bool) -> anyhow::Result<()> {
     let formula = find(id).ok_or_else(|| unknown(id))?;
-    if json {
+    if json || is_json() {
         return print_json(formula);
     }
     print_line!("{}", attributes_table(formula));

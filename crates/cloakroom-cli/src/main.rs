@@ -27,9 +27,13 @@ mod members;
 mod migrate;
 mod node;
 mod operator;
+mod output;
+mod package_files;
 mod rate_limits;
+mod reference;
 mod root_key;
 mod serve;
+mod service_manager;
 mod simulator_process;
 mod startup;
 mod tenant_settings;
@@ -66,6 +70,10 @@ struct Arguments {
     #[arg(long = "as", global = true, value_name = "NAME")]
     operator: Option<String>,
 
+    /// Format of what is printed
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    output: output::Format,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -79,7 +87,7 @@ enum Command {
     /// Migrate the database schema to the current version
     Migrate(migrate::MigrateArguments),
     /// Check database, keys, clock and migrations for problems
-    Doctor,
+    Doctor(doctor::DoctorArguments),
     /// Validate and document the configuration
     #[command(subcommand)]
     Config(configuration::ConfigCommand),
@@ -136,18 +144,34 @@ enum Command {
     ThreedsSimulator(threeds_simulator::ThreedsSimulatorArguments),
     /// Print the OpenAPI 3.1 description of the API
     Openapi,
+    /// Print a shell script that completes the commands and options of `cloakroom`
+    Completions {
+        /// Shell that runs the script
+        shell: clap_complete::Shell,
+    },
+    /// Write a manual page for each command into a folder
+    ManPages {
+        /// Folder to write to
+        folder: PathBuf,
+    },
+    /// Print the catalog of error codes, as Markdown
+    Errors,
     /// Print the metrics of a node, as Markdown
     Metrics,
     /// Print the permissions that each route requires, as Markdown
     Permissions,
     /// Print the states of 3-D Secure sessions and the authentication rules, as Markdown
     ThreedsRules,
+    /// Print the reference of the command line, as Markdown
+    #[command(hide = true)]
+    CliReference,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     harden::process();
     operator::set_name(arguments.operator.clone());
+    output::set_format(arguments.output);
     match run(arguments) {
         Ok(code) => code,
         Err(error) => {
@@ -171,12 +195,12 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             .build()
     };
     match arguments.command {
-        Command::Dev(dev) => runtime()?.block_on(dev::run(dev))?,
+        Command::Dev(dev) => runtime()?.block_on(dev::run(load()?, dev))?,
         Command::Serve => runtime()?.block_on(serve::run(load()?))?,
         Command::Migrate(migrate) => runtime()?.block_on(migrate::run(&load()?, migrate))?,
-        Command::Doctor => {
+        Command::Doctor(doctor) => {
             let path = arguments.config.as_deref();
-            return runtime()?.block_on(doctor::run(&load()?, path));
+            return runtime()?.block_on(doctor::run(&load()?, path, &doctor));
         }
         Command::Config(command) => {
             return configuration::run(&command, arguments.config.as_deref());
@@ -213,6 +237,9 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Openapi => {
             print_line!("{}", cloakroom::router::document_text().as_str().trim_end())
         }
+        Command::Completions { shell } => package_files::print_completions(shell),
+        Command::ManPages { folder } => package_files::write_man_pages(&folder)?,
+        Command::Errors => print_line!("{}", cloakroom::api::error_reference().trim_end()),
         Command::Metrics => {
             print_line!("{}", cloakroom::telemetry::catalog::reference().trim_end())
         }
@@ -222,6 +249,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::ThreedsRules => {
             print_line!("{}", cloakroom::threeds::sessions::reference().trim_end())
         }
+        Command::CliReference => print_line!("{}", reference::markdown().trim_end()),
     }
     Ok(ExitCode::SUCCESS)
 }

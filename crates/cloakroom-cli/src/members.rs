@@ -3,10 +3,11 @@
 use clap::{Args, Subcommand, ValueEnum};
 use cloakroom::config::Config;
 use cloakroom::members::{self, Email, InvitationLink, NewInvitation, NewMember, Role};
-use cloakroom::tenants;
+use serde_json::json;
 use uuid::Uuid;
 
-use crate::manage::open;
+use crate::manage::{find_tenant, open};
+use crate::output::{print_list, print_result};
 
 #[derive(Subcommand)]
 pub(crate) enum MemberCommand {
@@ -14,24 +15,30 @@ pub(crate) enum MemberCommand {
     Add(MemberAdd),
     /// List the members of a tenant, newest first
     List {
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
     },
 }
 
 #[derive(Args)]
 pub(crate) struct MemberAdd {
+    /// Tenant id or name
     #[arg(long)]
-    tenant: Uuid,
+    tenant: String,
+    /// Email address, unique in the tenant
     #[arg(long)]
     email: String,
+    /// What the member may do
     #[arg(long, value_enum, default_value = "admin")]
     role: RoleName,
     /// Make this member the owner; a tenant has only one
     #[arg(long, conflicts_with = "role")]
     owner: bool,
+    /// First name, shown in lists of members
     #[arg(long, value_name = "NAME")]
     first_name: Option<String>,
+    /// Last name, shown in lists of members
     #[arg(long, value_name = "NAME")]
     last_name: Option<String>,
 }
@@ -40,29 +47,36 @@ pub(crate) struct MemberAdd {
 pub(crate) enum InvitationCommand {
     /// Invite a member; prints the link, which is shown only once
     Create {
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
+        /// Email address of the person to invite
         #[arg(long)]
         email: String,
+        /// What the member may do
         #[arg(long, value_enum, default_value = "admin")]
         role: RoleName,
     },
     /// List the invitations of a tenant, newest first
     List {
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
     },
     /// Extend an invitation by 72 hours; prints a new link, which is shown only once
     Resend {
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
+        /// Id of the invitation, from `cloakroom invitation list`
         #[arg(long)]
         invitation: Uuid,
     },
     /// Accept an invitation: make the holder of the link a member
     Accept {
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
         /// Link printed by `create` or `resend`
         #[arg(long)]
         link: String,
@@ -88,7 +102,7 @@ pub(crate) async fn member(config: Config, command: MemberCommand) -> anyhow::Re
     let vault = open(config).await?;
     match command {
         MemberCommand::Add(add) => {
-            let tenant = tenants::find(&vault, add.tenant).await?;
+            let tenant = find_tenant(&vault, &add.tenant).await?;
             let new = NewMember {
                 email: email(&add.email)?,
                 role: match add.owner {
@@ -99,14 +113,25 @@ pub(crate) async fn member(config: Config, command: MemberCommand) -> anyhow::Re
                 last_name: add.last_name,
             };
             let member = members::add(&vault, tenant.id, new).await?;
-            print_line!("member {}", member.id);
+            print_result(
+                &json!({"id": member.id}),
+                &[format!("member {}", member.id)],
+            );
         }
         MemberCommand::List { tenant } => {
-            let tenant = tenants::find(&vault, tenant).await?;
-            for member in members::all(&vault, tenant.id).await? {
-                let (role, email) = (member.role.name(), member.user.email.as_str());
-                print_line!("{}  {role:9}  {email}", member.id);
-            }
+            let tenant = find_tenant(&vault, &tenant).await?;
+            let members = members::all(&vault, tenant.id).await?;
+            print_list(
+                &members,
+                |member| {
+                    let (role, email) = (member.role.name(), member.user.email.as_str());
+                    json!({"id": member.id, "role": role, "email": email})
+                },
+                |member| {
+                    let (role, email) = (member.role.name(), member.user.email.as_str());
+                    format!("{}  {role:9}  {email}", member.id)
+                },
+            );
         }
     }
     vault.audit.close().await;
@@ -121,34 +146,42 @@ pub(crate) async fn invitation(config: Config, command: InvitationCommand) -> an
             email: address,
             role,
         } => {
-            let tenant = tenants::find(&vault, tenant).await?;
+            let tenant = find_tenant(&vault, &tenant).await?;
             let new = NewInvitation {
                 email: email(&address)?,
                 role: role.role(),
             };
             let (invitation, link) = members::invite_as_operator(&vault, tenant.id, &new).await?;
-            print_line!("invitation {}", invitation.id);
-            print_link(tenant.id.uuid, &link);
+            print_link(tenant.id.uuid, invitation.id, &link);
         }
         InvitationCommand::List { tenant } => {
-            let tenant = tenants::find(&vault, tenant).await?;
-            for invitation in members::list_invitations_as_operator(&vault, tenant.id).await? {
-                let (role, status) = (invitation.role.name(), invitation.status.name());
-                let email = invitation.email.as_str();
-                print_line!("{}  {role:9}  {status:7}  {email}", invitation.id);
-            }
+            let tenant = find_tenant(&vault, &tenant).await?;
+            let invitations = members::list_invitations_as_operator(&vault, tenant.id).await?;
+            print_list(
+                &invitations,
+                |it| {
+                    let (role, status) = (it.role.name(), it.status.name());
+                    json!({"id": it.id, "role": role, "status": status, "email": it.email.as_str()})
+                },
+                |it| {
+                    let (role, status) = (it.role.name(), it.status.name());
+                    format!("{}  {role:9}  {status:7}  {}", it.id, it.email.as_str())
+                },
+            );
         }
         InvitationCommand::Resend { tenant, invitation } => {
-            let tenant = tenants::find(&vault, tenant).await?;
+            let tenant = find_tenant(&vault, &tenant).await?;
             let (invitation, link) =
                 members::resend_as_operator(&vault, tenant.id, invitation).await?;
-            print_line!("invitation {}", invitation.id);
-            print_link(tenant.id.uuid, &link);
+            print_link(tenant.id.uuid, invitation.id, &link);
         }
         InvitationCommand::Accept { tenant, link } => {
-            let tenant = tenants::find(&vault, tenant).await?;
+            let tenant = find_tenant(&vault, &tenant).await?;
             let member = members::accept(&vault, tenant.id, &link).await?;
-            print_line!("member {}", member.id);
+            print_result(
+                &json!({"id": member.id}),
+                &[format!("member {}", member.id)],
+            );
         }
     }
     vault.audit.close().await;
@@ -159,8 +192,12 @@ fn email(text: &str) -> anyhow::Result<Email> {
     Email::parse(text).map_err(|rule| anyhow::anyhow!("--email {rule}"))
 }
 
-fn print_link(tenant: Uuid, link: &InvitationLink) {
-    print_line!("link {}", link.expose());
-    print_line!("this link is shown only once; it is valid for 72 hours");
-    print_line!("next: `cloakroom invitation accept --tenant {tenant} --link LINK`");
+fn print_link(tenant: Uuid, id: Uuid, link: &InvitationLink) {
+    let lines = [
+        format!("invitation {id}"),
+        format!("link {}", link.expose()),
+        "this link is shown only once; it is valid for 72 hours".to_owned(),
+        format!("next: `cloakroom invitation accept --tenant {tenant} --link LINK`"),
+    ];
+    print_result(&json!({"id": id, "link": link.expose()}), &lines);
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use cloakroom::config::Config;
+use cloakroom::config::{Config, Environment};
 use cloakroom::storage;
 
 #[derive(Args)]
@@ -34,6 +34,10 @@ pub(crate) async fn run(config: &Config, arguments: MigrateArguments) -> anyhow:
             .context("cannot grant access to the role")?;
         print_line!("{role} may read and write the tables");
     }
-    print_line!("next: `cloakroom tenant create --name NAME --type test`");
+    let kind = match config.vault.environment {
+        Environment::Production => "production",
+        Environment::Test => "test",
+    };
+    print_line!("next: `cloakroom tenant create --name NAME --type {kind}`");
     Ok(())
 }

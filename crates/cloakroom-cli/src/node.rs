@@ -60,7 +60,12 @@ impl Listeners {
         stop: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
         let readiness = self.readiness;
-        let jobs = jobs::start(&vault, &readiness);
+        let mut jobs = jobs::start(&vault, &readiness);
+        jobs.spawn(admin::export_metrics(
+            readiness.clone(),
+            telemetry.clone(),
+            vault.clone(),
+        ));
         let (drained, wait_drained) = tokio::sync::oneshot::channel::<()>();
         let admin_app = admin::router(readiness.clone(), telemetry.clone(), Some(vault.clone()));
         let admin = self.admin.run(admin_app, async {
@@ -98,6 +103,8 @@ impl Listeners {
         // Counts that cannot be written now are lost, as documented.
         let _lost = vault.deprecation_counts.write(&vault.db).await;
         vault.audit.close().await;
+        // The last counts.
+        telemetry.export_metrics().await;
         tokio::task::spawn_blocking(move || telemetry.shutdown()).await?;
         Ok(())
     }

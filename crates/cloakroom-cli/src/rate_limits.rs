@@ -8,9 +8,11 @@ use cloakroom::config::Config;
 use cloakroom::rate_limits::{KeyInfo, LimitExplanation, RequestInfo, Table, written};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::manage::{self, AppType, TenantType};
+use crate::output::{is_json, print_json};
 
 #[derive(Subcommand)]
 pub(crate) enum LimitsCommand {
@@ -68,6 +70,10 @@ pub(crate) async fn run(config: Config, command: LimitsCommand) -> anyhow::Resul
         proxy: None,
     };
     let explained = table.explain(&asked, &config.limits.exempt_addresses);
+    if is_json() {
+        print_json(&explained.iter().map(to_json).collect());
+        return Ok(());
+    }
     print_line!("{}\n", describe_request(&asked));
     print_line!("{}", limits_table(&explained));
     print_line!("\n{}", describe_lowest(&explained));
@@ -111,6 +117,21 @@ fn describe_request(asked: &RequestInfo<'_>) -> String {
         }
     };
     format!("{method} {route} {key}, from {address}:")
+}
+
+fn to_json(one: &LimitExplanation<'_>) -> Value {
+    let row = one.row;
+    json!({
+        "limit": row.name,
+        "requests": one.limit,
+        "window": written(row.window),
+        "counted_by": row.counted.name(),
+        "action": row.action.to_string(),
+        "scope": row.scope(),
+        "applies": one.objection.is_none(),
+        "reason": one.objection,
+        "lowest": one.is_lowest,
+    })
 }
 
 fn limits_table(explained: &[LimitExplanation<'_>]) -> comfy_table::Table {

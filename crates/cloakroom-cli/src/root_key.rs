@@ -136,6 +136,13 @@ fn print_record() -> anyhow::Result<()> {
 }
 
 fn create_file(file: &Path) -> anyhow::Result<()> {
+    let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.exists()) {
+        let folder = folder.display();
+        bail!(
+            "the folder {folder} does not exist; create it first, for the user of the service: `install -d -m 0700 -o USER {folder}`"
+        );
+    }
     keys::create_file(file)?;
     print_line!("wrote a new root key to {}", file.display());
     print_record()?;

@@ -4,15 +4,18 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use cloakroom::Vault;
-use cloakroom::access::{QuotaSource, Quotas, TenantQuotas};
+use cloakroom::access::{QuotaSource, Quotas, Tenant, TenantQuotas};
 use cloakroom::tenants::{self, TenantChanges};
-use serde_json::Value;
-use uuid::Uuid;
+use serde_json::{Map, Value, json};
 
 use crate::manage::EFFECTIVE_WITHIN;
+use crate::output::print_result;
 
-pub(crate) async fn setting(vault: &Vault, id: Uuid, changes: &[String]) -> anyhow::Result<()> {
-    let mut tenant = tenants::find(vault, id).await?;
+pub(crate) async fn setting(
+    vault: &Vault,
+    mut tenant: Tenant,
+    changes: &[String],
+) -> anyhow::Result<()> {
     let mut settings = Vec::new();
     for change in changes {
         let (name, text) = pair(change)?;
@@ -26,16 +29,20 @@ pub(crate) async fn setting(vault: &Vault, id: Uuid, changes: &[String]) -> anyh
         tenant = tenants::update_as_operator(vault, tenant.id, &changes).await?;
     }
     let current: Value = serde_json::from_str(&tenant.settings.to_text())?;
-    for (name, value) in current.as_object().into_iter().flatten() {
-        print_line!("{name:30}  {}", value.as_str().unwrap_or_default());
-    }
-    print_when_effective(changes);
+    let lines = current.as_object().into_iter().flatten();
+    let lines =
+        lines.map(|(name, value)| format!("{name:30}  {}", value.as_str().unwrap_or_default()));
+    let lines: Vec<String> = lines.chain(when_effective(changes)).collect();
+    print_result(&current, &lines);
     vault.audit.close().await;
     Ok(())
 }
 
-pub(crate) async fn quota(vault: &Vault, id: Uuid, changes: &[String]) -> anyhow::Result<()> {
-    let mut tenant = tenants::find(vault, id).await?;
+pub(crate) async fn quota(
+    vault: &Vault,
+    mut tenant: Tenant,
+    changes: &[String],
+) -> anyhow::Result<()> {
     let mut quotas = Vec::new();
     for change in changes {
         let (name, text) = pair(change)?;
@@ -48,15 +55,21 @@ pub(crate) async fn quota(vault: &Vault, id: Uuid, changes: &[String]) -> anyhow
         };
         tenant = tenants::update_as_operator(vault, tenant.id, &changes).await?;
     }
+    let source = |name| match tenant.quotas.set_by(name) {
+        Some(QuotaSource::Tenant) => "set by the tenant",
+        Some(QuotaSource::Operator) => "set by command",
+        None => "deployment default",
+    };
+    let (mut object, mut lines) = (Map::new(), Vec::new());
     for (name, text) in quota_rows(&tenant.quotas.or_default(&vault.config)) {
-        let source = match tenant.quotas.set_by(name) {
-            Some(QuotaSource::Tenant) => "set by the tenant",
-            Some(QuotaSource::Operator) => "set by command",
-            None => "deployment default",
-        };
-        print_line!("{name:24}  {text:>10}  {source}");
+        lines.push(format!("{name:24}  {text:>10}  {}", source(name)));
+        object.insert(
+            name.to_owned(),
+            json!({"value": text, "source": source(name)}),
+        );
     }
-    print_when_effective(changes);
+    lines.extend(when_effective(changes));
+    print_result(&object.into(), &lines);
     vault.audit.close().await;
     Ok(())
 }
@@ -67,10 +80,8 @@ fn pair(change: &str) -> anyhow::Result<(&str, &str)> {
         .with_context(|| format!("{change}: expected NAME=VALUE"))
 }
 
-fn print_when_effective(changes: &[String]) {
-    if !changes.is_empty() {
-        print_line!("{EFFECTIVE_WITHIN}");
-    }
+fn when_effective(changes: &[String]) -> Option<String> {
+    (!changes.is_empty()).then(|| EFFECTIVE_WITHIN.to_owned())
 }
 
 fn quota_rows(quotas: &Quotas) -> [(&'static str, String); 8] {

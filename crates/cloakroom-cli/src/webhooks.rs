@@ -3,27 +3,31 @@
 use anyhow::bail;
 use clap::{Args, Subcommand, ValueEnum};
 use cloakroom::config::Config;
-use cloakroom::tenants;
 use cloakroom::webhooks::deliveries::{self, ReplayRange, Selection, State};
 use cloakroom::webhooks::{signatures, webhooks};
 use jiff::Timestamp;
+use serde_json::json;
 use uuid::Uuid;
 
-use crate::manage::open;
+use crate::manage::{find_tenant, open};
+use crate::output::{print_list, print_result};
 
 #[derive(Subcommand)]
 pub(crate) enum WebhookCommand {
     /// List the webhooks of a tenant
     List {
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
     },
     /// Deliver events again: one, or those of a time range
     Replay(Replay),
     /// Enable a webhook that was disabled after three days of failures
     Enable {
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
+        /// Id of the webhook, from `cloakroom webhook list`
         #[arg(long)]
         webhook: Uuid,
     },
@@ -33,8 +37,10 @@ pub(crate) enum WebhookCommand {
 
 #[derive(Args)]
 pub(crate) struct Replay {
+    /// Tenant id or name
     #[arg(long)]
-    tenant: Uuid,
+    tenant: String,
+    /// Id of the webhook, from `cloakroom webhook list`
     #[arg(long)]
     webhook: Uuid,
     /// One event
@@ -61,37 +67,46 @@ pub(crate) async fn run(config: Config, command: WebhookCommand) -> anyhow::Resu
     let vault = open(config).await?;
     match command {
         WebhookCommand::List { tenant } => {
-            let tenant = tenants::find(&vault, tenant).await?;
-            for webhook in webhooks::list_of(&vault, tenant.id).await? {
-                let status = match webhook.is_enabled {
-                    true => "enabled",
-                    false => "disabled",
-                };
-                print_line!("{}  {status:8}  {}", webhook.id, webhook.name);
-            }
+            let tenant = find_tenant(&vault, &tenant).await?;
+            let status = |is_enabled| match is_enabled {
+                true => "enabled",
+                false => "disabled",
+            };
+            print_list(
+                &webhooks::list_of(&vault, tenant.id).await?,
+                |it| json!({"id": it.id, "status": status(it.is_enabled), "name": it.name}),
+                |it| format!("{}  {:8}  {}", it.id, status(it.is_enabled), it.name),
+            );
         }
         WebhookCommand::Replay(replay) => {
-            let tenant = tenants::find(&vault, replay.tenant).await?;
+            let tenant = find_tenant(&vault, &replay.tenant).await?;
             let selection = replay.selection()?;
             let replayed =
                 deliveries::replay_as_operator(&vault, tenant.id, replay.webhook, selection);
             let replayed = replayed.await?;
-            print_line!("{} events are pending again", replayed.count);
-            if let Some(from) = replayed.next_from {
-                print_line!("there may be more; continue with --from {from}");
-            }
+            let (count, next) = (replayed.count, replayed.next_from);
+            let mut lines = vec![format!("{count} events are pending again")];
+            lines
+                .extend(next.map(|from| format!("there may be more; continue with --from {from}")));
+            let next = next.map(|from| from.to_string());
+            print_result(&json!({"pending": count, "next_from": next}), &lines);
         }
         WebhookCommand::Enable { tenant, webhook } => {
-            let tenant = tenants::find(&vault, tenant).await?;
+            let tenant = find_tenant(&vault, &tenant).await?;
             webhooks::enable(&vault, tenant.id, webhook).await?;
-            print_line!("enabled webhook {webhook}; its pending events are delivered now");
+            let line = format!("enabled webhook {webhook}; its pending events are delivered now");
+            print_result(&json!({"id": webhook}), &[line]);
         }
         WebhookCommand::RotateKey => {
             let version = signatures::rotate_key(&vault).await?;
-            print_line!(
-                "created signing key {version}; every node signs with it within ten seconds"
-            );
-            print_line!("GET /keys/webhooks.v1.key lists it first, and the previous key after it");
+            let lines = [
+                format!(
+                    "created signing key {version}; every node signs with it within ten seconds"
+                ),
+                "GET /keys/webhooks.v1.key lists it first, and the previous key after it"
+                    .to_owned(),
+            ];
+            print_result(&json!({"version": version}), &lines);
         }
     }
     vault.audit.close().await;

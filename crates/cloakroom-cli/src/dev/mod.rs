@@ -1,12 +1,15 @@
 //! `cloakroom dev`: runs a complete, temporary vault on this machine.
 
+mod environment;
+mod processors;
 mod ready;
 mod scratch;
 mod shop;
+mod state;
 mod tenant;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -14,20 +17,21 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use cloakroom::access::TenantKind;
 use cloakroom::admin::Readiness;
-use cloakroom::config::{Config, Format, Level, Secret};
+use cloakroom::config::{self, Config, Environment, Format, Level, Secret};
 use cloakroom::telemetry::Telemetry;
-use cloakroom::tenants::{self, NewTenant};
-use cloakroom::{Node, keys, storage, telemetry};
+use cloakroom::tenants::NewTenant;
+use cloakroom::{Node, storage, telemetry};
 use cloakroom_scratch::Postgres;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use self::ready::{Keys, Ready, Threeds, announce};
+use self::processors::Processors;
+use self::ready::{Announcement, Ready, Threeds, announce};
 use self::scratch::Scratch;
 use self::shop::{Shop, ShopArguments};
-use self::tenant::add_members;
 use crate::node::{Listeners, stop_signal};
+use crate::output::is_json;
 use crate::simulator_process::SimulatorProcess;
 
 const DEFAULT_PORT: u16 = 8080;
@@ -37,12 +41,15 @@ const READY_POLL: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
 pub(crate) struct DevArguments {
-    /// Address to listen on; loopback addresses only [default: 127.0.0.1:8080, or a free port]
-    #[arg(long, value_name = "ADDRESS")]
+    /// Address to listen on, such as 127.0.0.1:9000; loopback addresses only [default: 127.0.0.1:8080, or a free port]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     listen: Option<SocketAddr>,
     /// Use this database instead of a temporary one; it must be new to Cloakroom
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
+    /// Keep the database, the root key, the tenant and its API keys in this folder, and continue with them next time
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["database_url", "shop"])]
+    data: Option<PathBuf>,
     /// Name of the tenant
     #[arg(long, value_name = "NAME", default_value = "Development")]
     tenant_name: String,
@@ -61,37 +68,48 @@ pub(crate) struct DevArguments {
     base_url: Option<String>,
     #[command(flatten)]
     shop: ShopArguments,
+    /// Also simulate payment processors, for the charge guides
+    #[arg(long, conflicts_with = "shop")]
+    processors: bool,
+    /// Write URL, keys and other variables to this file when ready, as `export` lines
+    #[arg(long, value_name = "FILE")]
+    env_file: Option<PathBuf>,
     /// Print one JSON line when ready, for scripts
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
+/// Runs a vault with the settings of `config`, except for what a development vault has of its own: addresses, servers, keys
+/// and simulated card networks.
+pub(crate) async fn run(config: Config, arguments: DevArguments) -> anyhow::Result<()> {
     let stop = stop_signal()?;
     let listen = loopback(arguments.listen)?;
     let shop_server = arguments.shop.find_server()?;
     let shop = arguments.shop.start().await?;
+    let processors = Processors::start(arguments.processors).await?;
     let folder = tempfile::tempdir().context("cannot create a temporary directory")?;
+    let data = arguments.data.clone();
+    let options = announcement(&arguments, folder.path());
     let scratch = Scratch::start(&arguments).await?;
-    let mut config = configuration(folder.path(), listen, &arguments, &scratch)?;
+    let root_key = state::root_key(data.as_deref().unwrap_or(folder.path()))?;
+    let mut config = configuration(config, listen, &arguments, &scratch)?;
+    config.root_key.file = Some(root_key);
     let simulator = SimulatorProcess::start(folder.path()).await?;
     simulator.configure(folder.path(), &mut config)?;
     if let Some(shop) = &shop {
         shop.configure(folder.path(), &mut config)?;
+    } else if let Some(processors) = &processors {
+        processors.configure(folder.path(), &mut config)?;
     }
+    let config_file = environment::write_configuration(folder.path(), &config)?;
     let telemetry = telemetry::start(&config)?;
     let listeners = Listeners::bind(&config).await?;
     let api = listeners.api_address();
     let own_url = format!("http://{api}");
     let base_url = arguments.base_url.unwrap_or_else(|| own_url.clone());
     let browser_url = shop.as_ref().map_or(base_url.clone(), Shop::vault_url);
-    config.http.base_url = Some(browser_url.parse().map_err(anyhow::Error::msg)?);
-    if let Some(address) = listeners.results_address() {
-        let url = format!("https://{address}");
-        config.threeds.results_url = Some(url.parse().map_err(anyhow::Error::msg)?);
-    }
-
-    create_schema(&config).await?;
+    set_urls(&mut config, &browser_url, listeners.results_address())?;
+    create_schema(&config, data.is_some()).await?;
     let vault = Node::open_or_initialize(config.clone()).await?;
     let settings = shop.as_ref().map(Shop::tenant_settings).transpose()?;
     let new = NewTenant {
@@ -99,9 +117,7 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
         kind: TenantKind::Test,
         settings: settings.unwrap_or_default(),
     };
-    let tenant = tenants::create(&vault, new).await?;
-    add_members(&vault, &tenant).await?;
-    let keys = Keys::create(&vault, &tenant).await?;
+    let (tenant, keys) = state::tenant(&vault, new, data.as_deref()).await?;
     let shop = match shop {
         Some(shop) => Some(shop.open(&vault, &tenant, &keys.management, api).await?),
         None => None,
@@ -112,25 +128,49 @@ pub(crate) async fn run(arguments: DevArguments) -> anyhow::Result<()> {
         _ => None,
     };
     let others = more_nodes(config, arguments.nodes - 1).await?;
-    let node_urls = others
-        .iter()
-        .map(|(listeners, _)| format!("http://{}", listeners.api_address()));
+    let url_of = |(listeners, _): &(Listeners, _)| format!("http://{}", listeners.api_address());
+    let node_urls = others.iter().map(url_of);
+    let acs_url = simulator.ready.acs_url.clone();
     let ready = Ready {
         base_url,
         admin_url: format!("http://{}", listeners.admin_address()),
         node_urls: std::iter::once(own_url).chain(node_urls).collect(),
         tenant_id: tenant.id.uuid,
         keys,
-        threeds: Threeds {
-            acs_url: simulator.ready.acs_url.clone(),
-        },
+        threeds: Threeds { acs_url },
+        config_file,
+        processors: Processors::variables(processors.as_ref()),
         shop: shop_ready,
     };
     let nodes = std::iter::once((listeners, vault)).chain(others);
-    let profile = folder.path().join("browser");
-    let announce = || announce(&ready, &profile, arguments.limits, arguments.json);
+    let announce = || announce(&ready, &options);
     run_all(nodes, &telemetry, announce, stop).await?;
     scratch.stop().await
+}
+
+fn announcement(arguments: &DevArguments, folder: &Path) -> Announcement {
+    Announcement {
+        data: arguments.data.clone(),
+        is_default_port: arguments.listen.is_none() && arguments.base_url.is_none(),
+        profile: folder.join("browser"),
+        env_file: arguments.env_file.clone(),
+        limits: arguments.limits,
+        json: arguments.json || is_json(),
+    }
+}
+
+/// Sets the URLs that clients and card networks use.
+fn set_urls(
+    config: &mut Config,
+    browser_url: &str,
+    results: Option<SocketAddr>,
+) -> anyhow::Result<()> {
+    config.http.base_url = Some(browser_url.parse().map_err(anyhow::Error::msg)?);
+    if let Some(address) = results {
+        let url = format!("https://{address}");
+        config.threeds.results_url = Some(url.parse().map_err(anyhow::Error::msg)?);
+    }
+    Ok(())
 }
 
 /// Starts additional nodes of the same vault, each on its own port.
@@ -199,6 +239,11 @@ async fn until_ready(nodes: &[Readiness]) -> anyhow::Result<()> {
 }
 
 /// The development keys and the root key in a temporary file must not be reachable from other hosts.
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let expected = "expected an address and a port, such as 127.0.0.1:8080";
+    text.parse().map_err(|_| expected.to_owned())
+}
+
 fn loopback(requested: Option<SocketAddr>) -> anyhow::Result<SocketAddr> {
     let address = match requested {
         Some(address) => address,
@@ -221,36 +266,38 @@ fn loopback(requested: Option<SocketAddr>) -> anyhow::Result<SocketAddr> {
 }
 
 fn configuration(
-    folder: &Path,
+    mut config: Config,
     listen: SocketAddr,
     arguments: &DevArguments,
     scratch: &Scratch,
 ) -> anyhow::Result<Config> {
-    let root_key = folder.join("root.key");
-    keys::create_file(&root_key)?;
-    let mut config = Config::default();
+    if config.vault.environment == Environment::Production {
+        bail!("`cloakroom dev` is for tests: vault.environment must not be `production`");
+    }
     config.http.listen = listen;
     config.admin.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let scratch_url = || scratch.postgres.as_ref().map(Postgres::url);
     let database_url = arguments.database_url.clone().or_else(scratch_url);
     config.database.url = database_url.map(Secret::new);
     config.redis.url = scratch.redis.as_ref().map(|redis| Secret::new(redis.url()));
-    config.root_key.file = Some(root_key);
-    config.log.level = Level::Warn;
-    config.log.format = Format::Text;
+    config.root_key = config::RootKey::default();
+    if config.log == config::Log::default() {
+        config.log.level = Level::Warn;
+        config.log.format = Format::Text;
+    }
     // A test suite sends more requests per second than a test tenant may send in ten.
     config.limits.enabled = arguments.limits;
     if !arguments.limits {
         config.threeds.refusal_limit = 1_000;
     }
-    config.tenants.immediate_deletion = arguments.immediate_deletion;
+    config.tenants.immediate_deletion |= arguments.immediate_deletion;
     Ok(config)
 }
 
-/// Rejects a database that a vault has used before, whatever its content.
-async fn create_schema(config: &Config) -> anyhow::Result<()> {
+/// Rejects a database that a vault has used before, whatever its content, unless it is that of `--data`.
+async fn create_schema(config: &Config, is_own: bool) -> anyhow::Result<()> {
     let connection = storage::connect_once(&config.database).await?;
-    if storage::applied(&connection).await? > 0 {
+    if !is_own && storage::applied(&connection).await? > 0 {
         bail!("the database of --database-url must be new to Cloakroom");
     }
     storage::migrate(&connection).await?;

@@ -1,13 +1,14 @@
 //! What is printed when the vault is ready.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cloakroom::access::{ApplicationKind, Tenant};
 use cloakroom::{Vault, ids};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::process::Child;
 use uuid::Uuid;
 
+use super::environment::EnvironmentFile;
 use super::shop::{ShopReady, browser};
 use super::tenant::create_key;
 
@@ -21,8 +22,33 @@ pub(super) struct Ready<'a> {
     pub(super) tenant_id: Uuid,
     pub(super) keys: Keys,
     pub(super) threeds: Threeds,
+    /// For other commands of `cloakroom`.
+    pub(super) config_file: PathBuf,
+    /// Base URLs and credentials of simulated processors.
+    #[serde(skip)]
+    pub(super) processors: Vec<(&'static str, String)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) shop: Option<&'a ShopReady>,
+}
+
+impl Ready<'_> {
+    /// Variables for a shell, with the names that the documentation uses.
+    pub(super) fn variables(&self) -> Vec<(&'static str, String)> {
+        let mut variables = vec![
+            ("BASE_URL", self.base_url.clone()),
+            ("ADMIN_URL", self.admin_url.clone()),
+            ("TENANT", self.tenant_id.to_string()),
+            ("PRIVATE_KEY", self.keys.private.clone()),
+            ("PUBLIC_KEY", self.keys.public.clone()),
+            ("MANAGEMENT_KEY", self.keys.management.clone()),
+            (
+                "CLOAKROOM_CONFIG",
+                self.config_file.to_string_lossy().into_owned(),
+            ),
+        ];
+        variables.extend(self.processors.iter().cloned());
+        variables
+    }
 }
 
 /// The simulated issuer.
@@ -31,7 +57,7 @@ pub(super) struct Threeds {
     pub(super) acs_url: String,
 }
 
-#[derive(Serialize)]
+#[derive(Deserialize, Serialize)]
 pub(super) struct Keys {
     pub(super) private: String,
     pub(super) public: String,
@@ -48,25 +74,49 @@ impl Keys {
     }
 }
 
-/// Prints the result, and opens the demo shop in a browser, which is returned.
-pub(super) fn announce(
-    ready: &Ready<'_>,
-    profile: &Path,
-    limits: bool,
-    json: bool,
-) -> anyhow::Result<Option<Child>> {
-    if json {
-        print_line!("{}", serde_json::to_string(ready)?);
-        return Ok(None);
-    }
-    announce_vault(ready, limits);
-    Ok(ready.shop.and_then(|shop| {
-        announce_shop(shop, profile);
-        browser::open(shop, profile)
-    }))
+/// How the vault is announced.
+pub(super) struct Announcement {
+    /// The folder of `--data`.
+    pub(super) data: Option<PathBuf>,
+    /// Whether neither address nor URL was chosen.
+    pub(super) is_default_port: bool,
+    /// The folder of the browser's profile.
+    pub(super) profile: PathBuf,
+    pub(super) env_file: Option<PathBuf>,
+    pub(super) limits: bool,
+    pub(super) json: bool,
 }
 
-fn announce_vault(ready: &Ready<'_>, limits: bool) {
+/// What exists as long as the vault: the file with variables, and the browser with the demo shop.
+pub(super) struct Announced {
+    _file: Option<EnvironmentFile>,
+    _browser: Option<Child>,
+}
+
+/// Writes the file with variables, prints the result, and opens the demo shop in a browser.
+pub(super) fn announce(ready: &Ready<'_>, options: &Announcement) -> anyhow::Result<Announced> {
+    let file = options.env_file.as_deref();
+    let file = file.map(|path| EnvironmentFile::write(path, ready));
+    let file = file.transpose()?;
+    if options.json {
+        print_line!("{}", serde_json::to_string(ready)?);
+        return Ok(Announced {
+            _file: file,
+            _browser: None,
+        });
+    }
+    announce_vault(ready, options);
+    let browser = ready.shop.and_then(|shop| {
+        announce_shop(shop, &options.profile);
+        browser::open(shop, &options.profile)
+    });
+    Ok(Announced {
+        _file: file,
+        _browser: browser,
+    })
+}
+
+fn announce_vault(ready: &Ready<'_>, options: &Announcement) {
     let Ready {
         base_url,
         admin_url,
@@ -74,18 +124,28 @@ fn announce_vault(ready: &Ready<'_>, limits: bool) {
         tenant_id,
         keys,
         threeds,
+        config_file,
         ..
     } = ready;
     let id = ids::new_uuid();
-    let limits = match limits {
+    let data = match &options.data {
+        Some(data) => format!("Its data is in {}.", data.display()),
+        None => "All data is deleted when it stops (Ctrl-C).".to_owned(),
+    };
+    let port = match (options.is_default_port, base_url.ends_with(":8080")) {
+        (true, false) => "  (port 8080 is in use)",
+        _ => "",
+    };
+    let limits = match options.limits {
         true => "on, 50 requests per 10 seconds for each key  (see `cloakroom limits show`)",
         false => "off  (`cloakroom dev --limits` turns them on)",
     };
     print_line!(
         "\
-Cloakroom is running for development. All data is deleted when it stops (Ctrl-C).
+Cloakroom is running for development. {data}
 
-  base URL        {base_url}{nodes}
+  base URL        {base_url}{port}{nodes}
+  API             {base_url}/openapi.json  (errors: {base_url}/errors)
   admin           {admin_url}  (/healthz, /readyz, /metrics)
   rate limits     {limits}
   3-D Secure      simulated; every challenge code is 1234  ({acs_url}/control/messages lists messages)
@@ -93,6 +153,7 @@ Cloakroom is running for development. All data is deleted when it stops (Ctrl-C)
   private key     {private}
   public key      {public}
   management key  {management}
+  configuration   {config_file}  (as CLOAKROOM_CONFIG for other commands of `cloakroom`)
 
 Create a card token and read it:
 
@@ -106,6 +167,7 @@ curl -s {base_url}/tokens/{id} -H 'BT-API-KEY: {private}'
             _ => format!("\n  nodes           {}", node_urls.join(" ")),
         },
         acs_url = threeds.acs_url,
+        config_file = config_file.display(),
         private = keys.private,
         public = keys.public,
         management = keys.management,

@@ -1,10 +1,10 @@
-//! Temporary servers of the vault.
+//! Servers of the vault that run as long as it does.
 
-use cloakroom_scratch::{Postgres, PostgresOptions, Redis, RedisOptions};
+use cloakroom_scratch::{Place, Postgres, PostgresOptions, Redis, RedisOptions};
 
 use super::DevArguments;
 
-/// The temporary PostgreSQL and Redis servers.
+/// The PostgreSQL server, temporary unless `--data` is given, and the temporary Redis.
 pub(super) struct Scratch {
     pub(super) postgres: Option<Postgres>,
     pub(super) redis: Option<Redis>,
@@ -12,10 +12,17 @@ pub(super) struct Scratch {
 
 impl Scratch {
     pub(super) async fn start(arguments: &DevArguments) -> anyhow::Result<Self> {
+        let data = arguments.data.as_ref();
+        let options = PostgresOptions {
+            place: data.map_or(Place::Temporary, |data| {
+                Place::Persistent(data.join("postgres"))
+            }),
+            ..PostgresOptions::default()
+        };
         let postgres = arguments
             .database_url
             .is_none()
-            .then(|| tokio::task::spawn_blocking(|| Postgres::start(PostgresOptions::default())));
+            .then(|| tokio::task::spawn_blocking(|| Postgres::start(options)));
         let redis = (arguments.nodes > 1)
             .then(|| tokio::task::spawn_blocking(|| Redis::start(RedisOptions::default())));
         Ok(Self {

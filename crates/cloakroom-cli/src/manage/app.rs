@@ -4,13 +4,15 @@ use clap::{Args, Subcommand, ValueEnum};
 use cloakroom::Vault;
 use cloakroom::access::{ApplicationKind, Grants, Tenant};
 use cloakroom::api::NumberedPage;
-use cloakroom::applications::{self, Filter, NewApplication};
+use cloakroom::applications::{self, Application, Filter, NewApplication};
 use cloakroom::config::Config;
 use cloakroom::idempotency::ResponseTemplate;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::{REJECTED_WITHIN, open_for};
 use crate::grants::{all_permissions, parse_permissions, parse_rules, permit};
+use crate::output::{print_list, print_result};
 
 #[derive(Subcommand)]
 pub(crate) enum AppCommand {
@@ -18,15 +20,15 @@ pub(crate) enum AppCommand {
     Create(AppCreate),
     /// List the applications of a tenant, newest first
     List {
-        /// The tenant
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
     },
     /// Add permissions to an application, for example `application:grant` for an administrator
     Permit {
-        /// Tenant of the application
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
         /// Application id
         #[arg(long)]
         app: Uuid,
@@ -36,9 +38,9 @@ pub(crate) enum AppCommand {
     },
     /// Delete an application and its keys
     Delete {
-        /// Tenant of the application
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
         /// Application id
         #[arg(long)]
         app: Uuid,
@@ -47,9 +49,9 @@ pub(crate) enum AppCommand {
 
 #[derive(Args)]
 pub(crate) struct AppCreate {
-    /// Tenant of the application
+    /// Tenant id or name
     #[arg(long)]
-    tenant: Uuid,
+    tenant: String,
     /// Display name
     #[arg(long)]
     name: String,
@@ -89,7 +91,7 @@ pub(crate) async fn app(config: Config, command: AppCommand) -> anyhow::Result<(
     match command {
         AppCommand::Create(create) => create_app(config, create).await,
         AppCommand::List { tenant } => {
-            let (vault, tenant) = open_for(config, tenant).await?;
+            let (vault, tenant) = open_for(config, &tenant).await?;
             list_apps(&vault, &tenant).await
         }
         AppCommand::Permit {
@@ -97,22 +99,25 @@ pub(crate) async fn app(config: Config, command: AppCommand) -> anyhow::Result<(
             app,
             permissions,
         } => {
-            let (vault, tenant) = open_for(config, tenant).await?;
+            let (vault, tenant) = open_for(config, &tenant).await?;
             permit(&vault, &tenant, app, &permissions).await
         }
         AppCommand::Delete { tenant, app } => {
-            let (vault, tenant) = open_for(config, tenant).await?;
+            let (vault, tenant) = open_for(config, &tenant).await?;
             applications::delete(&vault, (&tenant).into(), &app.to_string()).await?;
             vault.audit.close().await;
-            print_line!("deleted application {app}; its keys are {REJECTED_WITHIN}");
-            print_line!("tokens that it created are not deleted");
+            let lines = [
+                format!("deleted application {app}; its keys are {REJECTED_WITHIN}"),
+                "tokens that it created are not deleted".to_owned(),
+            ];
+            print_result(&json!({"id": app}), &lines);
             Ok(())
         }
     }
 }
 
 async fn create_app(config: Config, create: AppCreate) -> anyhow::Result<()> {
-    let (vault, tenant) = open_for(config, create.tenant).await?;
+    let (vault, tenant) = open_for(config, &create.tenant).await?;
     let kind = create.kind.kind();
     let grants = Grants {
         permissions: match create.all_permissions {
@@ -131,11 +136,12 @@ async fn create_app(config: Config, create: AppCreate) -> anyhow::Result<()> {
         applications::create(&vault, (&tenant).into(), new, &ResponseTemplate::none()).await?;
     vault.audit.close().await;
     let id = created.application.id;
-    print_line!("application {id}");
-    print_line!(
-        "next: `cloakroom key create --tenant {} --app {id}`",
-        tenant.id.uuid
-    );
+    let tenant = tenant.id.uuid;
+    let lines = [
+        format!("application {id}"),
+        format!("next: `cloakroom key create --tenant {tenant} --app {id}`"),
+    ];
+    print_result(&json!({"id": id, "tenant_id": tenant}), &lines);
     Ok(())
 }
 
@@ -143,6 +149,7 @@ async fn create_app(config: Config, create: AppCreate) -> anyhow::Result<()> {
 const PAGE_SIZE: usize = 100;
 
 async fn list_apps(vault: &Vault, tenant: &Tenant) -> anyhow::Result<()> {
+    let mut all = Vec::new();
     for page in 1.. {
         let page = NumberedPage {
             page,
@@ -152,15 +159,16 @@ async fn list_apps(vault: &Vault, tenant: &Tenant) -> anyhow::Result<()> {
         if listed.applications.is_empty() {
             break;
         }
-        for application in listed.applications {
-            print_line!(
-                "{}  {:10}  {} keys  {}",
-                application.id,
-                application.kind.name(),
-                application.keys.len(),
-                application.name
-            );
-        }
+        all.extend(listed.applications);
     }
+    let to_json = |app: &Application| {
+        let (kind, keys) = (app.kind.name(), app.keys.len());
+        json!({"id": app.id, "type": kind, "keys": keys, "name": app.name})
+    };
+    let to_line = |app: &Application| {
+        let (kind, keys) = (app.kind.name(), app.keys.len());
+        format!("{}  {kind:10}  {keys} keys  {}", app.id, app.name)
+    };
+    print_list(&all, to_json, to_line);
     Ok(())
 }

@@ -9,10 +9,12 @@ use cloakroom::applications::{self, Filter};
 use cloakroom::config::Config;
 use cloakroom::idempotency::ResponseTemplate;
 use cloakroom_crypto::Sensitive;
+use serde_json::json;
 use uuid::Uuid;
 
-use super::rotation::{self, Selection};
+use super::rotation::{self, Confirmation, Selection};
 use super::{REJECTED_WITHIN, open_for};
+use crate::output::{print_list, print_result};
 
 /// Longer than any key.
 const KEY_BYTES_MAX: usize = 1024;
@@ -21,36 +23,36 @@ const KEY_BYTES_MAX: usize = 1024;
 pub(crate) enum KeyCommand {
     /// Create a key, which is shown only once
     Create {
-        /// Tenant of the application
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
         /// Application id
         #[arg(long)]
         app: Uuid,
     },
     /// Import a key of the older format from standard input; it stays valid for its clients
     Import {
-        /// Tenant of the application
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
         /// Application id
         #[arg(long)]
         app: Uuid,
     },
     /// List the key ids of an application, oldest first
     List {
-        /// Tenant of the application
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
         /// Application id
         #[arg(long)]
         app: Uuid,
     },
     /// Delete a key
     Delete {
-        /// Tenant of the application
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
         /// Application id
         #[arg(long)]
         app: Uuid,
@@ -59,7 +61,12 @@ pub(crate) enum KeyCommand {
         key: Uuid,
     },
     /// Replace an encryption key; running nodes re-encrypt everything under it while they serve
-    Rotate(Selection),
+    Rotate {
+        #[command(flatten)]
+        selection: Selection,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
     /// Show the progress of rotations
     Status {
         /// Print the rotations as JSON
@@ -73,42 +80,55 @@ pub(crate) enum KeyCommand {
 pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<()> {
     match command {
         KeyCommand::Create { tenant, app } => {
-            let (vault, tenant) = open_for(config, tenant).await?;
+            let (vault, tenant) = open_for(config, &tenant).await?;
             let app = app.to_string();
             let created =
                 applications::create_key(&vault, (&tenant).into(), &app, &ResponseTemplate::none())
                     .await?;
             vault.audit.close().await;
-            print_line!("{}", created.key.expose());
-            print_line!("this key is shown only once; its id is {}", created.id);
-            print_line!("next: `cloakroom serve`, and send the key in the BT-API-KEY header");
+            let lines = [
+                created.key.expose().to_owned(),
+                format!("this key is shown only once; its id is {}", created.id),
+                "next: `cloakroom serve`, and send the key in the BT-API-KEY header".to_owned(),
+            ];
+            let object = json!({"id": created.id, "key": created.key.expose()});
+            print_result(&object, &lines);
         }
         KeyCommand::Import { tenant, app } => {
             let text = read_key()?;
-            let (vault, tenant) = open_for(config, tenant).await?;
+            let (vault, tenant) = open_for(config, &tenant).await?;
             let imported =
                 applications::import_key(&vault, &tenant, &app.to_string(), &text).await?;
             vault.audit.close().await;
-            print_line!("key {}", imported.id);
-            print_line!(
+            let lines = [
+                format!("key {}", imported.id),
                 "it is valid on every node; next: replace it with a key of `cloakroom key create` when you can"
-            );
+                    .to_owned(),
+            ];
+            print_result(&json!({"id": imported.id}), &lines);
         }
         KeyCommand::List { tenant, app } => {
-            let (vault, tenant) = open_for(config, tenant).await?;
+            let (vault, tenant) = open_for(config, &tenant).await?;
             let (app, all) = (app.to_string(), Filter::default());
-            for key in applications::list_keys(&vault, (&tenant).into(), &app, &all).await? {
-                print_line!("{}  created {}", key.id, format_utc(key.created_at));
-            }
+            let keys = applications::list_keys(&vault, (&tenant).into(), &app, &all).await?;
+            print_list(
+                &keys,
+                |key| json!({"id": key.id, "created_at": format_utc(key.created_at)}),
+                |key| format!("{}  created {}", key.id, format_utc(key.created_at)),
+            );
         }
         KeyCommand::Delete { tenant, app, key } => {
-            let (vault, tenant) = open_for(config, tenant).await?;
+            let (vault, tenant) = open_for(config, &tenant).await?;
             let (app, id) = (app.to_string(), key.to_string());
             applications::delete_key(&vault, (&tenant).into(), &app, &id).await?;
             vault.audit.close().await;
-            print_line!("deleted key {key}; it is {REJECTED_WITHIN}");
+            let line = format!("deleted key {key}; it is {REJECTED_WITHIN}");
+            print_result(&json!({"id": key}), &[line]);
         }
-        KeyCommand::Rotate(selection) => rotation::rotate(config, &selection).await?,
+        KeyCommand::Rotate {
+            selection,
+            confirmation,
+        } => rotation::rotate(config, &selection, &confirmation).await?,
         KeyCommand::Status { json } => rotation::status(config, json).await?,
         KeyCommand::Retire(selection) => rotation::retire(config, &selection).await?,
     }

@@ -9,7 +9,6 @@ use anyhow::{Context as _, bail};
 use cloakroom::access::Tenant;
 use cloakroom::config::Config;
 use cloakroom::{Vault, tenants};
-use uuid::Uuid;
 
 pub(crate) use self::app::{AppCommand, AppType, app};
 pub(crate) use self::key::{KeyCommand, key};
@@ -24,18 +23,19 @@ const REJECTED_WITHIN: &str = "rejected by every node within five seconds";
 pub(crate) const EFFECTIVE_WITHIN: &str = "effective on every node within five seconds";
 
 /// Opens the vault and finds a tenant.
-async fn open_for(config: Config, tenant: Uuid) -> anyhow::Result<(Vault, Tenant)> {
+async fn open_for(config: Config, tenant: &str) -> anyhow::Result<(Vault, Tenant)> {
     let vault = open(config).await?;
-    let tenant = tenants::find(&vault, tenant).await?;
+    let tenant = find_tenant(&vault, tenant).await?;
     Ok((vault, tenant))
 }
 
 /// Finds a tenant by id or name.
 pub(crate) async fn find_tenant(vault: &Vault, id_or_name: &str) -> anyhow::Result<Tenant> {
-    let id: Option<Uuid> = id_or_name.parse().ok();
-    let matches = |tenant: &Tenant| Some(tenant.id.uuid) == id || tenant.name == id_or_name;
+    if let Ok(id) = id_or_name.parse() {
+        return Ok(tenants::find(vault, id).await?);
+    }
     let mut found = tenants::list(vault).await?;
-    found.retain(matches);
+    found.retain(|tenant| tenant.name == id_or_name);
     match (found.pop(), found.is_empty()) {
         (Some(tenant), true) => Ok(tenant),
         (None, _) => {

@@ -2,9 +2,10 @@
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use cloakroom::access::Tenant;
 use cloakroom::api::format_utc;
 use cloakroom::config::Config;
+use cloakroom::ids::TenantId;
+use cloakroom::keys::VAULT;
 use cloakroom::rotation::{self, Phase, Progress};
 use cloakroom::{Vault, tenants};
 use cloakroom_crypto::KeyPurpose;
@@ -14,16 +15,29 @@ use serde_json::{Value, json};
 
 use super::{find_tenant, open};
 use crate::operator::operator;
+use crate::output::is_json;
 
 /// Keys that can be rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RotatedKey {
     /// The key that encrypts a tenant's data
     Data,
+    /// The key of fingerprints, which change: see --changes-fingerprints
+    Fingerprint,
+    /// The key of search terms
+    Index,
     /// The key that encrypts responses stored for idempotency keys
     Reply,
+    /// The key that identifies requests with idempotency keys
+    Request,
     /// The key-encryption key of a tenant
     Kek,
+    /// The key pair of the vault that certifies the keys with which nodes sign the audit log
+    #[value(name = "audit_authority")]
+    AuditAuthority,
+    /// The key of the vault that wraps keys of security codes
+    #[value(name = "security_code_wrap")]
+    SecurityCodeWrap,
     /// The root key: wraps everything below `root_key.previous` with `root_key`
     Root,
 }
@@ -32,10 +46,23 @@ impl RotatedKey {
     fn purpose(self) -> Option<KeyPurpose> {
         match self {
             Self::Data => Some(KeyPurpose::Data),
+            Self::Fingerprint => Some(KeyPurpose::Fingerprint),
+            Self::Index => Some(KeyPurpose::Index),
             Self::Reply => Some(KeyPurpose::Reply),
+            Self::Request => Some(KeyPurpose::Request),
             Self::Kek => Some(KeyPurpose::TenantKek),
+            Self::AuditAuthority => Some(KeyPurpose::AuditAuthority),
+            Self::SecurityCodeWrap => Some(KeyPurpose::SecurityCodeWrap),
             Self::Root => None,
         }
+    }
+
+    /// Whether the vault has the key, and not each tenant.
+    fn is_of_vault(self) -> bool {
+        matches!(
+            self,
+            Self::AuditAuthority | Self::SecurityCodeWrap | Self::Root
+        )
     }
 }
 
@@ -44,7 +71,7 @@ pub(crate) struct Selection {
     /// Key to rotate
     #[arg(long)]
     purpose: RotatedKey,
-    /// Tenant: id or name
+    /// Tenant: id or name. Keys of the vault belong to no tenant
     #[arg(long, value_name = "TENANT", conflicts_with = "all")]
     tenant: Option<String>,
     /// All tenants
@@ -53,17 +80,45 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    async fn tenants(&self, vault: &Vault) -> anyhow::Result<Vec<Tenant>> {
+    async fn owners(&self, vault: &Vault) -> anyhow::Result<Vec<TenantId>> {
+        if self.purpose.is_of_vault() {
+            return match self.tenant {
+                Some(_) => bail!("this key belongs to the vault; leave out --tenant"),
+                None => Ok(vec![VAULT]),
+            };
+        }
         match (&self.tenant, self.all) {
-            (Some(tenant), _) => Ok(vec![find_tenant(vault, tenant).await?]),
-            (None, true) => Ok(tenants::list(vault).await?),
+            (Some(tenant), _) => Ok(vec![find_tenant(vault, tenant).await?.id]),
+            (None, true) => {
+                let tenants = tenants::list(vault).await?;
+                Ok(tenants.into_iter().map(|tenant| tenant.id).collect())
+            }
             (None, false) => bail!("name a tenant with --tenant, or use --all"),
         }
     }
 }
 
+/// What `rotate` needs besides the key.
+#[derive(Args)]
+pub(crate) struct Confirmation {
+    /// Confirm that all fingerprints of the tenant change. Clients that store fingerprints must replace them before `key
+    /// retire`; until then, searches find tokens by both
+    #[arg(long)]
+    changes_fingerprints: bool,
+}
+
 /// Starts rotations. Tenants whose key is being rotated already are named and skipped with `--all`.
-pub(crate) async fn rotate(config: Config, selection: &Selection) -> anyhow::Result<()> {
+pub(crate) async fn rotate(
+    config: Config,
+    selection: &Selection,
+    confirmation: &Confirmation,
+) -> anyhow::Result<()> {
+    if selection.purpose == RotatedKey::Fingerprint && !confirmation.changes_fingerprints {
+        bail!(
+            "this changes every fingerprint of the tenant, and clients may store them; announce it, then confirm with \
+             --changes-fingerprints"
+        );
+    }
     let vault = open(config).await?;
     let by = operator()?;
     let Some(purpose) = selection.purpose.purpose() else {
@@ -80,11 +135,11 @@ pub(crate) async fn rotate(config: Config, selection: &Selection) -> anyhow::Res
         );
         return Ok(());
     };
-    for tenant in selection.tenants(&vault).await? {
-        let name = format!("{} key of tenant {}", purpose.name(), tenant.id.uuid);
+    for owner in selection.owners(&vault).await? {
+        let name = format!("{} key of {}", purpose.name(), name_of(owner));
         let started = match purpose {
-            KeyPurpose::TenantKek => rotation::rotate_kek(&vault, tenant.id, by.as_str()).await,
-            _ => rotation::start(&vault, tenant.id, purpose, by.as_str()).await,
+            KeyPurpose::TenantKek => rotation::rotate_kek(&vault, owner, by.as_str()).await,
+            _ => rotation::start(&vault, owner, purpose, by.as_str()).await,
         };
         match started {
             Ok(version) => print_line!("{name}: version {version}"),
@@ -99,16 +154,34 @@ pub(crate) async fn rotate(config: Config, selection: &Selection) -> anyhow::Res
     }
     vault.audit.close().await;
     if purpose != KeyPurpose::TenantKek {
-        print_line!("next: `cloakroom key status`; running nodes re-encrypt the data");
+        let work = match purpose {
+            KeyPurpose::Data => "re-encrypt the data",
+            KeyPurpose::Fingerprint | KeyPurpose::Index => {
+                "compute the digests of all tokens again"
+            }
+            KeyPurpose::AuditAuthority => "certify their next keys with the new version",
+            KeyPurpose::SecurityCodeWrap => {
+                "wait until the last key under the old version has ended"
+            }
+            _ => "wait until stored responses have expired",
+        };
+        print_line!("next: `cloakroom key status`; running nodes {work}");
     }
     Ok(())
+}
+
+fn name_of(owner: TenantId) -> String {
+    match owner == VAULT {
+        true => "the vault".to_owned(),
+        false => format!("tenant {}", owner.uuid),
+    }
 }
 
 /// Prints all rotations.
 pub(crate) async fn status(config: Config, as_json: bool) -> anyhow::Result<()> {
     let vault = open(config).await?;
     let rotations = rotation::status(&vault).await?;
-    if as_json {
+    if as_json || is_json() {
         let rotations: Vec<Value> = rotations.iter().map(to_json).collect();
         print_line!("{}", serde_json::to_string_pretty(&rotations)?);
         return Ok(());
@@ -129,10 +202,14 @@ pub(crate) async fn status(config: Config, as_json: bool) -> anyhow::Result<()> 
     print_line!("{table}");
     let is_proved = |progress: &&Progress| progress.rotation.phase == Phase::Proved;
     if let Some(proved) = rotations.iter().find(is_proved) {
+        let owner = proved.rotation.tenant;
+        let of = match owner == VAULT {
+            true => String::new(),
+            false => format!(" --tenant {}", owner.uuid),
+        };
         print_line!(
-            "next: `cloakroom key retire --purpose {} --tenant {}` destroys version {}",
+            "next: `cloakroom key retire --purpose {}{of}` destroys version {}",
             proved.rotation.purpose.name(),
-            proved.rotation.tenant.uuid,
             proved.rotation.from
         );
     }
@@ -151,7 +228,10 @@ fn to_row(progress: &Progress) -> Vec<String> {
     let rotation = &progress.rotation;
     let left = progress.time_left.map(|left| format!("{left:#}"));
     vec![
-        rotation.tenant.uuid.to_string(),
+        match rotation.tenant == VAULT {
+            true => "vault".to_owned(),
+            false => rotation.tenant.uuid.to_string(),
+        },
         rotation.purpose.name().to_owned(),
         format!("{} to {}", rotation.from, rotation.to),
         match progress.table {
@@ -171,7 +251,7 @@ fn to_row(progress: &Progress) -> Vec<String> {
 fn to_json(progress: &Progress) -> Value {
     let rotation = &progress.rotation;
     json!({
-        "tenant_id": rotation.tenant.uuid,
+        "tenant_id": (rotation.tenant != VAULT).then_some(rotation.tenant.uuid),
         "purpose": rotation.purpose.name(),
         "from_version": rotation.from,
         "to_version": rotation.to,
@@ -197,9 +277,9 @@ pub(crate) async fn retire(config: Config, selection: &Selection) -> anyhow::Res
             "root keys are destroyed at their provider, after `cloakroom key rotate --purpose root`"
         );
     };
-    for tenant in selection.tenants(&vault).await? {
-        let name = format!("{} key of tenant {}", purpose.name(), tenant.id.uuid);
-        match rotation::retire(&vault, tenant.id, purpose).await {
+    for owner in selection.owners(&vault).await? {
+        let name = format!("{} key of {}", purpose.name(), name_of(owner));
+        match rotation::retire(&vault, owner, purpose).await {
             Ok((version, proof)) => {
                 print_line!(
                     "{name}: version {version} is destroyed\n{}",

@@ -3,14 +3,15 @@
 use anyhow::Context as _;
 use clap::{Subcommand, ValueEnum};
 use cloakroom::Vault;
-use cloakroom::access::{TenantKind, TenantSettings};
+use cloakroom::access::{Tenant, TenantKind, TenantSettings};
 use cloakroom::api::format_utc;
 use cloakroom::config::Config;
 use cloakroom::tenants::{self, NewTenant};
-use uuid::Uuid;
+use serde_json::json;
 
 use super::{open, open_for};
 use crate::operator::operator;
+use crate::output::{print_list, print_result};
 use crate::{key_actions, root_key, tenant_settings};
 
 #[derive(Subcommand)]
@@ -31,16 +32,18 @@ pub(crate) enum TenantCommand {
     List,
     /// Show and change the settings of a tenant
     Setting {
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
         /// For example `deduplicate_tokens=true`; without any, only shows the settings
         #[arg(value_name = "NAME=TEXT")]
         changes: Vec<String>,
     },
     /// Show and change the quotas of a tenant
     Quota {
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
         /// For example `tokenize_limit=20` or `cvc_retention=30m`; `NAME=default` resets to the
         /// deployment's value; without any, only shows the quotas
         #[arg(value_name = "NAME=VALUE")]
@@ -48,8 +51,9 @@ pub(crate) enum TenantCommand {
     },
     /// Cancel a requested or confirmed deletion of a tenant
     CancelDeletion {
+        /// Tenant id or name
         #[arg(long)]
-        tenant: Uuid,
+        tenant: String,
     },
 }
 
@@ -90,30 +94,37 @@ pub(crate) async fn tenant(config: Config, command: TenantCommand) -> anyhow::Re
             let tenant = tenants::create(&vault, new).await?;
             vault.audit.close().await;
             let id = tenant.id.uuid;
-            print_line!("tenant {id}");
-            print_line!(
-                "next: `cloakroom app create --tenant {id} --name NAME --type private \
-                 --rule \"/ reveal token:create,token:read,token:update,token:search,token:delete\"`"
-            );
-            print_line!(
-                "or, to manage it over HTTP: `cloakroom app create --tenant {id} --name Administrator \
-                 --type management --all-permissions`"
-            );
+            let lines = [
+                format!("tenant {id}"),
+                format!(
+                    "next: `cloakroom app create --tenant {id} --name NAME --type private \
+                     --permission token:create --permission token:read --permission token:search`"
+                ),
+                format!(
+                    "or, to manage it over HTTP: `cloakroom app create --tenant {id} --name Administrator \
+                     --type management --all-permissions`"
+                ),
+            ];
+            print_result(&json!({"id": id}), &lines);
         }
         TenantCommand::List => {
             list_tenants(&open(config).await?).await?;
         }
         TenantCommand::Setting { tenant, changes } => {
-            tenant_settings::setting(&open(config).await?, tenant, &changes).await?;
+            let (vault, tenant) = open_for(config, &tenant).await?;
+            tenant_settings::setting(&vault, tenant, &changes).await?;
         }
         TenantCommand::Quota { tenant, changes } => {
-            tenant_settings::quota(&open(config).await?, tenant, &changes).await?;
+            let (vault, tenant) = open_for(config, &tenant).await?;
+            tenant_settings::quota(&vault, tenant, &changes).await?;
         }
         TenantCommand::CancelDeletion { tenant } => {
-            let (vault, tenant) = open_for(config, tenant).await?;
+            let (vault, tenant) = open_for(config, &tenant).await?;
             tenants::cancel_deletion_as_operator(&vault, tenant.id).await?;
             vault.audit.close().await;
-            print_line!("canceled the deletion of tenant {}", tenant.id.uuid);
+            let id = tenant.id.uuid;
+            let line = format!("canceled the deletion of tenant {id}");
+            print_result(&json!({"id": id}), &[line]);
         }
     }
     Ok(())
@@ -132,16 +143,26 @@ fn parse_settings(pairs: &[String]) -> anyhow::Result<TenantSettings> {
 
 async fn list_tenants(vault: &Vault) -> anyhow::Result<()> {
     let deletions = tenants::list_deletions(vault).await?;
-    for tenant in tenants::list(vault).await? {
-        let id = tenant.id;
-        let deletion = deletions.iter().find(|deletion| deletion.tenant == id);
-        let pending = match deletion.map(|deletion| deletion.due_at) {
+    let deletion_of = |tenant: &Tenant| deletions.iter().find(|it| it.tenant == tenant.id);
+    let to_json = |tenant: &Tenant| {
+        let deletion = deletion_of(tenant);
+        json!({
+            "id": tenant.id.uuid,
+            "type": tenant.kind.name(),
+            "name": tenant.name,
+            "deletion_requested": deletion.is_some(),
+            "deleted_at": deletion.and_then(|it| it.due_at).map(format_utc),
+        })
+    };
+    let to_line = |tenant: &Tenant| {
+        let pending = match deletion_of(tenant).map(|deletion| deletion.due_at) {
             Some(Some(due_at)) => format!("  (will be deleted at {})", format_utc(due_at)),
             Some(None) => "  (deletion requested, not confirmed)".to_owned(),
             None => String::new(),
         };
-        let (kind, name) = (tenant.kind.name(), tenant.name);
-        print_line!("{}  {kind:10}  {name}{pending}", id.uuid);
-    }
+        let (id, kind, name) = (tenant.id.uuid, tenant.kind.name(), &tenant.name);
+        format!("{id}  {kind:10}  {name}{pending}")
+    };
+    print_list(&tenants::list(vault).await?, to_json, to_line);
     Ok(())
 }

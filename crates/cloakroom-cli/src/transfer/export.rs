@@ -47,6 +47,7 @@ pub(crate) enum ExportCommand {
         /// The receiver's private key; also decrypts and counts the tokens
         #[arg(long, value_name = "FILE")]
         decrypt_key: Option<PathBuf>,
+        /// Folder that `cloakroom export run` wrote
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },

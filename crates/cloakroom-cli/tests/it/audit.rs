@@ -190,3 +190,80 @@ fn exports_are_verified_offline() {
     let output = String::from_utf8_lossy(&malformed.stderr);
     assert!(output.contains("64 hexadecimal digits"), "{output}");
 }
+
+/// Entries in a file of a stream, as `chain/sequence number`.
+fn streamed_entries(text: &str) -> BTreeSet<String> {
+    let records = text.lines().filter_map(|line| {
+        let record: Value = serde_json::from_str(line).ok()?;
+        let entry = record.get("entry")?.as_array()?.clone();
+        Some(format!("{}/{}", entry[12], entry[13]))
+    });
+    records.collect()
+}
+
+/// The nodes that stream are killed, some with entries that no checkpoint states.
+#[test]
+fn every_entry_reaches_a_stream_although_nodes_are_killed() {
+    let (deployment, keys) = Deployment::with_keys(&["/ reveal token:create,token:read"]);
+    let stream = deployment.path("entries.jsonl");
+    let setting = format!("[audit]\nstream_file = \"{}\"\n", stream.display());
+    deployment.configure(&setting);
+    for round in 0..2 {
+        let node = deployment.serve();
+        read_until_killed(&node, &keys[0], round);
+    }
+    let _node = deployment.serve();
+    let sql = "select chain || '/' || seq from log";
+    let logged: BTreeSet<String> = query(&deployment.postgres, sql).into_iter().collect();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let text = loop {
+        let text = std::fs::read_to_string(&stream).unwrap_or_default();
+        let missing = logged.difference(&streamed_entries(&text)).count();
+        let is_complete = missing == 0 && text.ends_with('\n');
+        // Records after the last checkpoint belong to a page that is being written.
+        let is_page = text
+            .lines()
+            .next_back()
+            .is_some_and(|line| line.starts_with("{\"checkpoint\""));
+        if is_complete && is_page {
+            break text;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{missing} of {} entries are missing",
+            logged.len()
+        );
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    println!("{} entries in {} lines", logged.len(), text.lines().count());
+
+    let key = deployment.run_ok(&["audit", "public-key"]);
+    let copy = deployment.path("copy.jsonl");
+    let verify = |text: String| {
+        std::fs::write(&copy, text).unwrap();
+        let copy = copy.display().to_string();
+        deployment.run(&[
+            "audit",
+            "verify",
+            "--stream",
+            &copy,
+            "--public-key",
+            key.trim(),
+        ])
+    };
+    let intact = verify(text.clone());
+    assert!(intact.success, "{}{}", intact.stdout, intact.stderr);
+    let removed = text
+        .lines()
+        .filter(|line| line.starts_with("{\"entry\""))
+        .nth(5)
+        .unwrap();
+    let rest: String = text
+        .lines()
+        .filter(|line| *line != removed)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let shortened = verify(rest);
+    assert!(!shortened.success, "{}", shortened.stdout);
+    assert!(shortened.stdout.contains("missing"), "{}", shortened.stdout);
+}

@@ -61,6 +61,66 @@ fn the_tenant_has_the_requested_name_and_members() {
     );
 }
 
+/// Starts `cloakroom dev`, sends a request with its private key, stops it, and returns what it printed and the response.
+fn run_dev(arguments: &[&str], environment: &[(&str, &str)], path: &str) -> (Value, Value) {
+    let mut command = cloakroom(&["dev", "--json", "--listen", "127.0.0.1:0"]);
+    command.args(arguments).envs(environment.iter().copied());
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let ready: Value = serde_json::from_str(&first_line(&mut child)).unwrap();
+    let url = format!("{}{path}", ready["base_url"].as_str().unwrap());
+    let key = ready["keys"]["private"].as_str().unwrap();
+    let response = crate::support::runtime().block_on(async {
+        let client = reqwest::Client::new();
+        let request = match path.starts_with("/tokenize") {
+            true => client.post(url).body(r#"{"a": "1", "b": "2", "c": "3"}"#),
+            false => client.get(url),
+        };
+        let request = request.header("content-type", "application/json");
+        let response = request.header("bt-api-key", key).send().await.unwrap();
+        response.text().await.unwrap()
+    });
+    terminate(&child);
+    assert!(wait_for_exit(&mut child).success());
+    (ready, serde_json::from_str(&response).unwrap())
+}
+
+#[test]
+fn a_vault_in_a_data_folder_continues_where_it_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    // The PostgreSQL of root runs as another user.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).unwrap();
+    let data = folder.path().join("vault").display().to_string();
+
+    let (first, created) = run_dev(&["--data", &data], &[], "/tokenize");
+    let id = created["a"].as_str().unwrap();
+    let (second, found) = run_dev(&["--data", &data], &[], &format!("/tokens/{id}"));
+
+    assert_eq!(first["keys"], second["keys"]);
+    assert_eq!(first["tenant_id"], second["tenant_id"]);
+    assert_eq!(found["data"], "1");
+    let stored = std::fs::metadata(format!("{data}/tenant.json")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&stored.permissions());
+    assert_eq!(mode & 0o077, 0, "others can read the API keys");
+}
+
+#[test]
+fn dev_applies_settings_of_the_environment() {
+    let environment = [("CLOAKROOM__QUOTAS__TOKENIZE", "2")];
+    let (_, response) = run_dev(&[], &environment, "/tokenize");
+    assert_eq!(response["status"], 400, "{response}");
+
+    let mut command = cloakroom(&["dev", "--json", "--listen", "127.0.0.1:0"]);
+    command.args(["--config", "/nonexistent.toml"]);
+    let missing = outcome(command);
+    assert!(!missing.success);
+    assert!(
+        missing.stderr.contains("/nonexistent.toml"),
+        "{}",
+        missing.stderr
+    );
+}
+
 #[test]
 fn json_output_describes_a_working_vault_that_stops_cleanly() {
     let mut command = cloakroom(&["dev", "--json", "--listen", "127.0.0.1:0"]);
@@ -222,4 +282,45 @@ fn dev_rejects_a_database_that_is_in_use() {
         "{}",
         rejected.stderr
     );
+}
+
+#[test]
+fn the_environment_file_has_what_the_documentation_uses_until_the_vault_stops() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("vault.env");
+    let mut command = cloakroom(&["dev", "--json", "--listen", "127.0.0.1:0", "--processors"]);
+    command.arg("--env-file").arg(&file);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let ready: Value = serde_json::from_str(&first_line(&mut child)).unwrap();
+
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| {
+            let assignment = line.strip_prefix("export ")?.strip_prefix(name)?;
+            assignment.strip_prefix('=')
+        });
+        line.unwrap().trim_matches('\'').to_owned()
+    };
+    let mut tenants = cloakroom(&["tenant", "list"]);
+    tenants.env("CLOAKROOM_CONFIG", value("CLOAKROOM_CONFIG"));
+    let tenants = tenants.output().unwrap();
+    terminate(&child);
+    assert!(wait_for_exit(&mut child).success());
+
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(value("BASE_URL"), ready["base_url"].as_str().unwrap());
+    assert_eq!(
+        value("PRIVATE_KEY"),
+        ready["keys"]["private"].as_str().unwrap()
+    );
+    assert!(value("STRIPE_URL").starts_with("https://api.stripe.example:"));
+    let listed = String::from_utf8(tenants.stdout).unwrap();
+    assert!(
+        listed.contains(ready["tenant_id"].as_str().unwrap()),
+        "{listed}"
+    );
+    assert!(!file.exists());
 }

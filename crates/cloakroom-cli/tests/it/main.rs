@@ -15,6 +15,7 @@ mod canaries;
 mod collector;
 mod cryptography;
 mod custody;
+mod dashboards;
 mod deprecations;
 mod dev;
 mod doctor;

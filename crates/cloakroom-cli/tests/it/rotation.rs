@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Deployment, query, runtime};
+use crate::support::{Deployment, cloakroom, outcome, query, runtime};
 
 /// Longer than a node's lease on the job, after which another one continues.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -106,4 +106,66 @@ fn a_key_is_rotated_by_commands_while_a_node_is_killed() {
         "select count(*)::text from log where entity_kind = 19 and entity_id like 'data-%'
         and operation in (1, 19) and position('@' in origin) > 0";
     assert_eq!(query(&deployment.postgres, actions), ["2"]);
+}
+
+#[test]
+fn the_audit_authority_is_rotated_by_commands_and_one_public_key_verifies_the_log() {
+    let rule = "/ reveal token:create,token:read";
+    let (deployment, keys) = Deployment::with_keys(&[rule]);
+    let (runtime, stop) = (runtime(), Arc::new(AtomicBool::new(false)));
+    let node = deployment.serve();
+    let load = runtime.spawn(send_requests(
+        node.base_url.clone(),
+        keys[0].clone(),
+        stop.clone(),
+    ));
+    let purpose = ["--purpose", "audit_authority"];
+    deployment.run_ok(&["key", "rotate", purpose[0], purpose[1]]);
+    let deadline = Instant::now() + TIMEOUT;
+    while phase(&deployment) != "proved" {
+        assert!(Instant::now() < deadline, "{}", phase(&deployment));
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let status = deployment.run_ok(&["key", "status"]);
+    assert!(
+        status.contains("vault") && status.contains("audit_authority"),
+        "{status}"
+    );
+    let retired = deployment.run_ok(&["key", "retire", purpose[0], purpose[1]]);
+    assert!(retired.contains("version 1 is destroyed"), "{retired}");
+    assert!(retired.contains("former authority: "), "{retired}");
+    // The keys of this node are certified by the old version, those of these commands by the new one.
+    stop.store(true, Ordering::Relaxed);
+    let (requests, failures) = runtime.block_on(load).unwrap();
+    assert_eq!(failures, Vec::<String>::new(), "of {requests}");
+    deployment.run_ok(&["audit", "verify"]);
+
+    let printed = deployment.run_ok(&["audit", "public-key"]);
+    let printed: Vec<&str> = printed.lines().collect();
+    let [active, former] = printed[..] else {
+        panic!("{printed:?}");
+    };
+    let file = deployment.path("log.jsonl");
+    let file = file.to_str().unwrap();
+    deployment.run_ok(&["audit", "export", file]);
+    let verify = |keys: &[&str]| {
+        let keys = keys.iter().flat_map(|key| ["--public-key", key]);
+        let arguments: Vec<&str> = ["audit", "verify", "--export", file]
+            .into_iter()
+            .chain(keys)
+            .collect();
+        outcome(cloakroom(&arguments))
+    };
+    for keys in [&[active][..], &[active, former], &[former, active]] {
+        let verified = verify(keys);
+        assert!(verified.success, "{}", verified.stdout);
+    }
+    let unlimited = former.split('@').next().unwrap();
+    assert!(!verify(&[unlimited]).success);
+    let both = verify(&[active, unlimited]);
+    assert!(
+        both.stderr.contains("only the active key"),
+        "{}",
+        both.stderr
+    );
 }

@@ -1,5 +1,6 @@
 //! A node as a process: startup, TLS, draining, and startup errors.
 
+use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -15,10 +16,23 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
+/// A message to the service manager.
+fn receive(notified: &UnixDatagram) -> String {
+    let limit = Some(Duration::from_secs(30));
+    notified.set_read_timeout(limit).unwrap();
+    let mut buffer = [0; 64];
+    let length = notified.recv(&mut buffer).unwrap();
+    String::from_utf8_lossy(&buffer[..length]).into_owned()
+}
+
 #[test]
 fn a_node_serves_reports_its_health_and_stops_on_sigterm() {
     let (deployment, keys) = Deployment::with_keys(&["/ reveal token:create,token:read"]);
-    let mut node = deployment.serve();
+    let notified = UnixDatagram::bind(deployment.path("notify")).unwrap();
+    let mut serve = deployment.command(&["serve"]);
+    serve.env("NOTIFY_SOCKET", deployment.path("notify"));
+    let mut node = deployment.serve_by(serve);
+    assert_eq!(receive(&notified), "READY=1");
 
     runtime().block_on(async {
         let client = reqwest::Client::new();
@@ -55,6 +69,7 @@ fn a_node_serves_reports_its_health_and_stops_on_sigterm() {
     let ended = node.process.wait().unwrap();
 
     assert!(ended.success());
+    assert_eq!(receive(&notified), "STOPPING=1");
     let log = std::fs::read_to_string(&node.log).unwrap();
     let lines: Vec<serde_json::Value> = log
         .lines()

@@ -1,5 +1,7 @@
 //! Managing a tenant by command: settings, quotas and members.
 
+use serde_json::Value;
+
 use crate::support::{Deployment, runtime, word_after};
 
 fn start() -> (Deployment, String) {
@@ -15,6 +17,65 @@ fn line<'a>(output: &'a str, name: &str) -> Vec<&'a str> {
     let line = output.lines().find(|line| line.starts_with(name));
     let line = line.unwrap_or_else(|| panic!("no {name} in {output}"));
     line.split_whitespace().collect()
+}
+
+#[test]
+fn commands_print_json_and_find_tenants_by_name() {
+    let (deployment, tenant) = start();
+    let json = |arguments: &[&str]| -> Value {
+        let output = deployment.run_ok(&[arguments, &["--output", "json"]].concat());
+        serde_json::from_str(&output).unwrap_or_else(|_| panic!("{arguments:?}: {output}"))
+    };
+
+    let tenants = json(&["tenant", "list"]);
+    let new = [
+        "app",
+        "create",
+        "--tenant",
+        "Shop",
+        "--name",
+        "A",
+        "--type",
+        "private",
+        "--permission",
+        "token:create",
+    ];
+    let app = json(&new)["id"].as_str().unwrap().to_owned();
+    let key = json(&["key", "create", "--tenant", "Shop", "--app", &app]);
+    let apps = json(&["app", "list", "--tenant", "Shop"]);
+    let keys = json(&["key", "list", "--tenant", "Shop", "--app", &app]);
+    let quotas = json(&["tenant", "quota", "--tenant", "Shop"]);
+    let settings = json(&["tenant", "setting", "--tenant", &tenant]);
+    let limits = json(&["limits", "show", "--tenant", "Shop"]);
+    let findings = deployment.run(&["doctor", "--json"]);
+
+    assert_eq!(tenants[0]["id"], *tenant);
+    assert_eq!(tenants[0]["name"], "Shop");
+    assert_eq!(apps[0]["id"], *app);
+    assert_eq!(keys[0]["id"], key["id"]);
+    assert_eq!(quotas["tokenize_limit"]["source"], "deployment default");
+    assert!(settings.is_object() && limits[0]["limit"].is_string());
+    let findings: Value = serde_json::from_str(&findings.stdout).unwrap();
+    assert!(findings[0]["severity"].is_string(), "{findings}");
+    let unknown = deployment.run(&["app", "list", "--tenant", "Stall"]);
+    assert!(
+        unknown.stderr.contains("tenant Stall not found"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+#[test]
+fn completions_and_manual_pages_cover_every_command() {
+    let (deployment, _) = start();
+    let folder = deployment.path("man").display().to_string();
+
+    let bash = deployment.run_ok(&["completions", "bash"]);
+    deployment.run_ok(&["man-pages", &folder]);
+
+    assert!(bash.contains("--tenant"));
+    let page = std::fs::read_to_string(format!("{folder}/cloakroom-tenant-create.1")).unwrap();
+    assert!(page.contains("Create a tenant and its keys"), "{page}");
 }
 
 #[test]
@@ -72,7 +133,10 @@ fn quotas_and_settings_are_shown_and_changed() {
     );
     for (outcome, expected) in [
         (quota(&["tokenize_limit"]), "expected NAME=VALUE"),
-        (quota(&["tokenize=5"]), "tokenize is no quota"),
+        (
+            quota(&["tokenize=5"]),
+            "tokenize is no quota; there are rate_limit, log_retention,",
+        ),
         (quota(&["tokenize_limit=0"]), "must be from 1 to 1000"),
         (quota(&["cvc_retention=90"]), "must be a time, such as"),
         (quota(&["rate_limit=fast"]), "a factor from `1x` to `100x`"),
