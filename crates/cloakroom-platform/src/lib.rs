@@ -15,6 +15,7 @@ pub mod egress_hosts;
 pub mod failpoints;
 pub mod ids;
 pub mod one_line;
+pub mod outbound;
 pub mod storage;
 pub mod telemetry;
 

@@ -9,6 +9,7 @@ use axum::routing::get;
 use cloakroom_platform::telemetry::{Telemetry, catalog};
 use http::{StatusCode, header};
 use serde_json::json;
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::measurements;
 use crate::node::Node;
@@ -22,8 +23,7 @@ use crate::node::Node;
 pub fn router(readiness: Readiness, telemetry: Telemetry, node: Option<Node>) -> Router {
     let sampled = readiness.clone();
     let metrics = async move || {
-        sampled.snapshot().measure();
-        measurements::sample(node.as_ref());
+        measure(&sampled, node.as_ref());
         let kind = "text/plain; version=0.0.4; charset=utf-8";
         ([(header::CONTENT_TYPE, kind)], telemetry.metrics_text())
     };
@@ -34,6 +34,26 @@ pub fn router(readiness: Readiness, telemetry: Telemetry, node: Option<Node>) ->
             get(async move || readiness_response(&readiness.snapshot())),
         )
         .route("/metrics", get(metrics))
+}
+
+/// Measures what is in memory, before metrics are read.
+fn measure(readiness: &Readiness, node: Option<&Node>) {
+    readiness.snapshot().measure();
+    measurements::sample(node);
+}
+
+/// Sends the metrics to the collector, if one is configured, until it is dropped.
+pub async fn export_metrics(readiness: Readiness, telemetry: Telemetry, node: Node) {
+    let Some(period) = telemetry.export_interval() else {
+        return;
+    };
+    let mut ticks = interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        measure(&readiness, Some(&node));
+        telemetry.export_metrics().await;
+    }
 }
 
 /// Readiness of this node; shared by all components that run a check.

@@ -56,5 +56,6 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         .chain(cloakroom_proxy::statements())
         .chain(cloakroom_webhooks::statements())
         .chain(rotation::STATEMENTS.iter().copied())
+        .chain(rotation::SCAN_STATEMENTS.iter().copied())
         .chain(transfer::statements())
 }

@@ -17,11 +17,11 @@ use utoipa_axum::routes;
 /// The routes of removed features.
 pub fn routes<S: Clone + Send + Sync + 'static>() -> OpenApiRouter<S> {
     OpenApiRouter::new()
-        .routes(routes!(list_formulas))
-        .routes(routes!(create_formula))
-        .routes(routes!(find_formula))
-        .routes(routes!(replace_formula))
-        .routes(routes!(delete_formula))
+        .routes(routes!(list_reactor_formulas))
+        .routes(routes!(create_reactor_formula))
+        .routes(routes!(find_reactor_formula))
+        .routes(routes!(replace_reactor_formula))
+        .routes(routes!(delete_reactor_formula))
         .routes(routes!(list_reactors))
         .routes(routes!(create_reactor))
         .routes(routes!(find_reactor))
@@ -54,11 +54,11 @@ macro_rules! removed_operations {
 }
 
 removed_operations! {
-    list_formulas: get "/reactor-formulas", "List reactor formulas.";
-    create_formula: post "/reactor-formulas", "Create a reactor formula.";
-    find_formula: get "/reactor-formulas/{id}" (formula), "Read a reactor formula.";
-    replace_formula: put "/reactor-formulas/{id}" (formula), "Change a reactor formula.";
-    delete_formula: delete "/reactor-formulas/{id}" (formula), "Delete a reactor formula.";
+    list_reactor_formulas: get "/reactor-formulas", "List reactor formulas.";
+    create_reactor_formula: post "/reactor-formulas", "Create a reactor formula.";
+    find_reactor_formula: get "/reactor-formulas/{id}" (formula), "Read a reactor formula.";
+    replace_reactor_formula: put "/reactor-formulas/{id}" (formula), "Change a reactor formula.";
+    delete_reactor_formula: delete "/reactor-formulas/{id}" (formula), "Delete a reactor formula.";
 }
 
 /// Operations that are not implemented, and the attributes that were removed from them.

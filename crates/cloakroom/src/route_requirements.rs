@@ -100,6 +100,8 @@ macro_rules! route_requirements {
 }
 
 route_requirements! {
+    GET "/" Nothing;
+    GET "/errors" Nothing;
     GET "/ping" Nothing;
     GET "/openapi.json" Nothing;
     GET "/pages/method.html" Nothing;

@@ -189,6 +189,7 @@ async fn single_tokens(database: &Database) -> Result<Vec<Case>> {
             equal(COMMON_FINGERPRINT),
         ),
         case("tokens::find_equal", "one token", FEW, equal(own)),
+        equal_to_any(id, own),
         case("tokens::find_expired", "one token", FEW, one.clone()),
         case("tokens::key_is_taken", "one token", FEW, one.clone()),
         case(
@@ -215,4 +216,15 @@ async fn single_tokens(database: &Database) -> Result<Vec<Case>> {
             format!("{TENANT}, '{id}', {container}, '{path}', '{{}}', '{{}}', '{{}}'"),
         ),
     ])
+}
+
+/// Sorts the tokens with the value. Runs only while a fingerprint key is replaced.
+fn equal_to_any(id: &str, value: u64) -> Case {
+    let (term, digest) = (bytes(&term(value)), bytes(&digest(value)));
+    case(
+        "tokens::find_equal_to_any",
+        "one token",
+        Limits::new(1, 4),
+        format!("{TENANT}, array[{term}::bytea], '{LARGEST}', '{id}', array[{digest}::bytea]"),
+    )
 }

@@ -12,7 +12,7 @@ use super::database::Database;
 const MODULES: [&str; 2] = ["token_queries::", "tokens::"];
 /// The first four have the whole primary key in their conditions, and more parameters than there are plans to choose
 /// from.
-const UNCHECKED: [&str; 13] = [
+const UNCHECKED: [&str; 18] = [
     "tokens::insert",
     "tokens::insert_many",
     "tokens::update",
@@ -24,6 +24,12 @@ const UNCHECKED: [&str; 13] = [
     // Pages in the order of the primary key, for a rotation of keys.
     "tokens::list_sealed",
     "tokens::replace_sealed",
+    "tokens::replace_digests",
+    "tokens::remove_unnamed_terms",
+    "tokens::remove_unnamed_claims",
+    // A few lookups by primary key, while a key is rotated.
+    "tokens::claim_others",
+    "tokens::delete_stale_claims",
     // Many lookups by primary key at once, for an import.
     "tokens::find_duplicates",
     "tokens::find_taken",

@@ -49,7 +49,7 @@ impl DeprecationTreatment {
         match self {
             Self::Served(_) => "served",
             Self::Accepted => "accepted",
-            Self::Rejected => "refused",
+            Self::Rejected => "rejected",
             Self::Gone => "gone",
         }
     }

@@ -46,6 +46,7 @@ event_kinds! {
     ProxyDeleted "proxy.deleted";
     ProxyInvoked "proxy.invoked";
     TenantUpdated "tenant.updated";
+    FingerprintKeyUpdated "tenant.fingerprint-key.updated";
     InvitationCreated "tenant.invitation.created";
     InvitationAccepted "tenant.invitation.accepted";
     InvitationDeleted "tenant.invitation.deleted";

@@ -67,7 +67,9 @@ impl Decision {
             CounterKind::ProxyAndIp => "per proxy and address",
             CounterKind::HostnameAndIp => "per hostname and address",
         };
-        format!("The limit `{name}` allows {limit} requests in {window} {per}.")
+        format!(
+            "The limit `{name}` allows {limit} requests in {window} {per}. The operator can change it (limits.profile)."
+        )
     }
 
     /// Writes the headers that report the limit and what remains of it.

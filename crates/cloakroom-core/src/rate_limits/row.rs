@@ -13,6 +13,7 @@ pub struct Row {
     pub name: String,
     pub(super) tenant: Option<TenantKind>,
     pub(super) application: Option<ApplicationKind>,
+    pub(super) exempts_private: bool,
     pub(super) only_legacy_keys: bool,
     pub(super) proxy: Option<Proxy>,
     pub(super) routes: Vec<Route>,
@@ -67,6 +68,9 @@ impl Row {
         if self.application.is_some_and(|kind| kind != key.application) {
             return Some("another type of application");
         }
+        if self.exempts_private && key.application == ApplicationKind::Private {
+            return Some("limits.profile exempts private applications");
+        }
         if self.only_legacy_keys && !key.is_legacy {
             return Some("not a legacy key");
         }
@@ -79,6 +83,11 @@ impl Row {
             || self.application.is_some()
             || self.only_legacy_keys
             || self.counted.needs_key()
+    }
+
+    /// Whether it counts every request by address, with a key or without.
+    pub(super) fn counts_all_of_an_address(&self) -> bool {
+        self.counted == CounterKind::Ip && self.routes.is_empty() && !self.needs_key()
     }
 
     /// Description of the scope.

@@ -60,7 +60,8 @@ impl Answer {
     }
 
     fn with_body(status: StatusCode, body: &impl Serialize) -> Result<Self, ApiError> {
-        let bytes = serde_json::to_vec(body).map_err(|_| ApiError::internal("answer_not_json"))?;
+        let bytes =
+            serde_json::to_vec(body).map_err(|_| ApiError::internal("response_not_json"))?;
         Ok(Self::new(status, None, bytes))
     }
 }

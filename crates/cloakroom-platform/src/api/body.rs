@@ -11,6 +11,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::{ApiError, FieldError, Object, json_limits};
 use crate::config;
@@ -161,7 +162,15 @@ impl JsonBody {
 /// Deserializes untrusted bytes, after checking them against the structural limits.
 pub fn read_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, FieldError> {
     let text = std::str::from_utf8(bytes).map_err(|_| FieldError::new("body", "must be UTF-8"))?;
-    json_limits::check(text).map_err(|excess| FieldError::new("body", excess.to_string()))?;
+    match json_limits::check(text) {
+        Ok(()) => {}
+        // The parser knows where.
+        Err(json_limits::Excess::Malformed) => {
+            parse_json::<IgnoredAny>(text)?;
+            return Err(FieldError::new("body", "must be well-formed JSON"));
+        }
+        Err(excess) => return Err(FieldError::new("body", excess.to_string())),
+    }
     parse_json(text)
 }
 
@@ -186,7 +195,8 @@ pub fn parse_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FieldError
 /// Converts a parser error to a rule. The parser's message quotes the value and names Rust types.
 fn rule_of(error: &serde_json::Error) -> String {
     if !error.is_data() {
-        return "must be well-formed JSON".into();
+        let (line, column) = (error.line(), error.column());
+        return format!("must be well-formed JSON; the error is at line {line}, column {column}");
     }
     let text = error.to_string();
     let expected = text

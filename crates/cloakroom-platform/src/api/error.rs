@@ -1,26 +1,42 @@
-//! API errors: RFC 7807 problem details with a status, a code and a description.
+//! API errors: RFC 9457 problem details with a status, a code and a description.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::FieldError;
+use super::error_catalog::{CATALOG_PATH, find_error_type};
 use crate::storage;
-use crate::telemetry::ErrorCode;
+use crate::telemetry::{ErrorCode, TraceId};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json; charset=utf-8");
 
 /// The body of every failed request.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(example = json!({
+    "type": "https://vault.example.com/errors#invalid",
+    "title": "One or more validation errors occurred.",
+    "status": 400,
+    "detail": "1 attribute is invalid.",
+    "code": "invalid",
+    "trace_id": "35bf0330-bd99-4040-8b62-16ab5154713f",
+    "errors": {"data.number": ["must be 13 to 19 digits without separators that pass the Luhn check"]},
+}))]
 pub struct Problem {
+    /// The URL of the description of `code`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = "uri-reference")]
+    kind: Option<String>,
     /// A summary of the error type.
     title: Cow<'static, str>,
     /// The HTTP status code.
@@ -29,6 +45,10 @@ pub struct Problem {
     detail: Cow<'static, str>,
     /// A stable, machine-readable error code.
     code: &'static str,
+    /// Identifies the request in the log of the node, as does the header `BT-TRACE-ID`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    trace_id: Option<String>,
     /// On 400: the invalid attributes by path, each with the rules it violates.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -46,7 +66,8 @@ pub struct Problem {
 /// An error response.
 #[derive(Debug)]
 pub struct ApiError {
-    problem: Problem,
+    /// Boxed, because every result has room for it.
+    problem: Box<Problem>,
     retry_after_seconds: Option<u32>,
 }
 
@@ -54,15 +75,17 @@ impl ApiError {
     fn new(status: StatusCode, code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
         Self {
-            problem: Problem {
+            problem: Box::new(Problem {
+                kind: None,
                 title: title.into(),
                 status: status.as_u16(),
                 detail: detail.into(),
                 code,
+                trace_id: None,
                 errors: None,
                 retry_safe: None,
                 error: None,
-            },
+            }),
             retry_after_seconds: None,
         }
     }
@@ -92,8 +115,13 @@ impl ApiError {
         Self::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",
-            "The BT-API-KEY header is missing or does not contain a valid key.",
+            "The API key in the BT-API-KEY header is unknown, deleted or expired.",
         )
+    }
+
+    /// 401: no key was found where it is expected.
+    pub fn no_key(detail: &'static str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
     }
 
     pub fn forbidden(detail: impl Into<Cow<'static, str>>) -> Self {
@@ -104,11 +132,12 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "not_found", detail)
     }
 
-    pub fn method_not_allowed() -> Self {
+    /// 405: `allowed` lists the methods that the path supports.
+    pub fn method_not_allowed(allowed: &str) -> Self {
         Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
-            "This path does not support the request method.",
+            format!("This path supports only {}.", allowed.replace(',', ", ")),
         )
     }
 
@@ -194,7 +223,7 @@ impl ApiError {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             code,
-            "An internal error occurred. The BT-TRACE-ID header identifies this request in the log.",
+            "An internal error occurred. The trace id identifies this request in the log.",
         )
     }
 
@@ -237,7 +266,7 @@ impl ApiError {
     /// The problem as a member of a JSON object, for clients that expect it there.
     pub fn into_response_within(self, member: &'static str) -> Response {
         let (status, code) = (self.status(), ErrorCode(self.problem.code));
-        let body = BTreeMap::from([(member, &self.problem)]);
+        let body = BTreeMap::from([(member, &*self.problem)]);
         let body = serde_json::to_vec(&body).unwrap_or_default();
         self.respond(status, code, JSON, body)
     }
@@ -316,6 +345,42 @@ impl IntoResponse for ApiError {
         let status = self.status();
         let code = ErrorCode(self.problem.code);
         let body = serde_json::to_vec(&self.problem).unwrap_or_default();
-        self.respond(status, code, PROBLEM, body)
+        let mut response = self.respond(status, code, PROBLEM, body);
+        response
+            .extensions_mut()
+            .insert(Arc::<Problem>::from(self.problem));
+        response
+    }
+}
+
+/// Completes an error response with what its origin does not know: where the catalog is, and the id of the request.
+pub fn complete_problem(
+    mut response: Response,
+    base_url: &str,
+    trace_id: Option<&TraceId>,
+) -> Response {
+    let Some(problem) = response.extensions_mut().remove::<Arc<Problem>>() else {
+        return response;
+    };
+    let mut problem = Arc::unwrap_or_clone(problem);
+    problem.kind = Some(problem.type_url(base_url));
+    problem.trace_id = trace_id.map(|id| id.as_str().to_owned());
+    *response.body_mut() = Body::from(serde_json::to_vec(&problem).unwrap_or_default());
+    // That of the shorter body.
+    response.headers_mut().remove(CONTENT_LENGTH);
+    response
+}
+
+impl Problem {
+    fn type_url(&self, base_url: &str) -> String {
+        let known = find_error_type(self.code);
+        debug_assert!(
+            known.map_or(self.status == 500, |known| known.status == self.status),
+            "{} {} is not in the catalog of errors",
+            self.status,
+            self.code
+        );
+        let code = known.map_or("internal_error", |known| known.code);
+        format!("{base_url}{CATALOG_PATH}#{code}")
     }
 }

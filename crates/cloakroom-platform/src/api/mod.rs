@@ -5,6 +5,7 @@ mod base_url;
 mod body;
 mod client_addr;
 mod error;
+mod error_catalog;
 mod error_responses;
 mod expiry;
 mod field_error;
@@ -22,7 +23,8 @@ pub use body::{
     BodyLimits, JsonBody, MergePatchBody, Received, parse_json, read_json, receive_body,
 };
 pub use client_addr::{ClientAddr, PeerCertificates, network_address, network_of};
-pub use error::{ApiError, Problem};
+pub use error::{ApiError, Problem, complete_problem};
+pub use error_catalog::{CATALOG_PATH, ERROR_TYPES, ErrorType, error_reference, find_error_type};
 pub use error_responses::{
     AccessErrors, BodyErrors, KeyErrors, QueryErrors, ReadErrors, WriteErrors,
 };

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use cloakroom_core::rate_limits;
 use cloakroom_platform::config;
-use cloakroom_platform::config::{Config, Environment};
+use cloakroom_platform::config::{Config, Environment, LimitsProfile};
 use cloakroom_platform::storage::{self, Db, Persistence, Redis};
 use cloakroom_threeds::networks::CardNetworks;
 
@@ -139,11 +139,22 @@ async fn check_limits(config: &Config) -> Finding {
             );
             finding(Severity::Warning, what)
         }
-        Ok(_) => finding(
-            Severity::Good,
-            format!("{} limits are active", table.rows.len()),
-        ),
+        Ok(_) => finding(Severity::Good, active_limits(&config.limits, &table)),
         Err(error) => finding(Severity::Bad, error.to_string()),
+    }
+}
+
+fn active_limits(limits: &config::Limits, table: &rate_limits::Table) -> String {
+    let count = table.rows.len();
+    match (&limits.file, limits.profile) {
+        (Some(_), _) => format!("{count} limits of limits.file are active"),
+        (None, LimitsProfile::OwnHardware) => {
+            format!("{count} limits are active; private applications are exempt")
+        }
+        (None, LimitsProfile::Standard) => format!(
+            "{count} limits are active, with the rates of a hosted service, such as 20 new tokens per second and private \
+             key; limits.profile = \"own-hardware\" exempts private applications"
+        ),
     }
 }
 

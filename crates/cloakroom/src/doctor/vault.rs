@@ -9,7 +9,7 @@ use cloakroom_platform::config::{Config, Provider};
 use cloakroom_tokens::tokens::{HistoryReport, Scope, verify_histories};
 
 use super::{Finding, Severity};
-use crate::sinks::{self, Sink, TimeStamps};
+use crate::sinks::{self, Sink, StreamSink, TimeStamps};
 
 /// Checkpoints of about a minute.
 const WAITING_MAX: i64 = 10;
@@ -156,15 +156,22 @@ async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
     })
 }
 
-/// Checkpoints of the audit log that a sink has not received.
+/// Checkpoints and entries of the audit log that a sink has not received.
 async fn check_sinks(vault: &Vault) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut waiting = Vec::new();
     for sink in Sink::ALL {
-        if !sink.is_configured(&vault.config) {
-            continue;
+        if sink.is_configured(&vault.config) {
+            waiting.push((sink.name(), sinks::waiting(vault, sink).await));
         }
-        let name = sink.name();
-        let finding = match sinks::waiting(vault, sink).await {
+    }
+    for sink in StreamSink::ALL {
+        if sink.is_configured(&vault.config) {
+            waiting.push((sink.name(), sinks::waiting_stream(vault, sink).await));
+        }
+    }
+    let mut findings = Vec::new();
+    for (name, waiting) in waiting {
+        let finding = match waiting {
             Ok(waiting) if waiting <= WAITING_MAX => Finding::new(
                 Severity::Good,
                 "audit",

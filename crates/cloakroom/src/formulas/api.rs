@@ -195,7 +195,7 @@ fn parse_each<T: FromStr<Err: ToString>>(query: &mut Query, name: &str) -> Vec<T
 /// Responds with a body and its entity tag, or with 304 if `known` contains the tag.
 fn respond(body: &impl Serialize, known: Option<&HeaderMap>) -> Result<Response, ApiError> {
     let full = Answer::ok(body)?;
-    let tag = EntityTag::of(&full.body).map_err(|_| ApiError::internal("answer_not_tagged"))?;
+    let tag = EntityTag::of(&full.body).map_err(|_| ApiError::internal("response_not_tagged"))?;
     let is_current = known.is_some_and(|headers| tag.matches_any(headers));
     let mut response = match is_current {
         true => StatusCode::NOT_MODIFIED.into_response(),

@@ -1,6 +1,7 @@
 //! All routes of the service, and the middleware in front of them.
 
 mod route_table;
+mod unsupported;
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -17,7 +18,8 @@ use cloakroom_core::gates::authentication::{self, KeyLookup};
 use cloakroom_core::vault::Vault;
 use cloakroom_core::{gates, rate_limits};
 use cloakroom_pages::page::ErrorPages;
-use cloakroom_platform::api::{ApiError, BodyLimits, Route, receive_body};
+use cloakroom_platform::api::{ApiError, BodyLimits, Route, complete_problem, receive_body};
+use cloakroom_platform::config::BaseUrl;
 use cloakroom_platform::telemetry::{self, TraceId};
 use cloakroom_proxy::ProxyServer;
 use cloakroom_proxy::invoke::{self, InvocationPath};
@@ -221,7 +223,10 @@ impl Inner {
         });
         let handle = async |request: Request| {
             let trace_id = request.extensions().get::<TraceId>().cloned();
-            let mut response = self.add_cors_headers(route_match, request).await;
+            let response = self.add_cors_headers(route_match, request).await;
+            let base_url = self.node.config.http.base_url.as_ref();
+            let base_url = base_url.map_or("", BaseUrl::as_str);
+            let mut response = complete_problem(response, base_url, trace_id.as_ref());
             if let Some(error_pages) = error_pages {
                 response = error_pages.replace(response, trace_id.as_ref());
             }
@@ -262,10 +267,10 @@ impl Inner {
     async fn run_middleware(&self, route_match: RouteMatch<'_>, request: Request) -> Response {
         let node = &self.node;
         match route_match {
-            RouteMatch::NotFound => ApiError::not_found("There is no such path.").into_response(),
+            RouteMatch::NotFound => unsupported::reject(request.uri().path()).into_response(),
             RouteMatch::MethodNotAllowed(_, allowed) => {
-                let allowed = [(header::ALLOW, allowed.clone())];
-                (allowed, ApiError::method_not_allowed()).into_response()
+                let error = ApiError::method_not_allowed(allowed.to_str().unwrap_or_default());
+                ([(header::ALLOW, allowed.clone())], error).into_response()
             }
             RouteMatch::Handler(_, Authentication::Open) => {
                 let limits = BodyLimits::new(&node.config.http);
@@ -300,8 +305,7 @@ impl Inner {
     async fn run_proxy_middleware(&self, mut request: Request) -> Response {
         if !request.headers().contains_key(authentication::API_KEY)
             && let Some(path) = request.extensions().get::<InvocationPath>()
-            && let Some(key) =
-                invoke::open_proxy_key(self.node.keys.control(), request.headers(), path)
+            && let Some(key) = invoke::open_proxy_key(request.headers(), path)
         {
             request.extensions_mut().insert(key);
         }
@@ -389,14 +393,4 @@ fn exposed_headers() -> Vec<HeaderName> {
         .chain(rate_limits::HEADERS)
         .chain(gates::deprecations::HEADERS)
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_example_belongs_to_an_operation_with_a_body() {
-        assert_eq!(openapi::unused_examples(document()), [""; 0]);
-    }
 }

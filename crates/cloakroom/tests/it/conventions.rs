@@ -35,6 +35,11 @@ async fn errors_are_problem_details_with_all_members() {
       }
     }
     "#);
+    assert_eq!(
+        wrong_method.body["detail"],
+        "This path supports only GET, HEAD, POST."
+    );
+    assert_eq!(invalid.body["type"], "/errors#invalid");
     for response in [unknown_path, wrong_method, invalid] {
         assert_eq!(
             response.header("content-type"),
@@ -42,6 +47,88 @@ async fn errors_are_problem_details_with_all_members() {
         );
         assert_eq!(response.header("cache-control"), "no-store");
     }
+}
+
+#[tokio::test]
+async fn types_of_errors_lead_to_the_catalog_of_the_node() {
+    let vault = TestVault::start_with(TestDatabase::create().await, |config| {
+        config.http.base_url = Some("https://vault.example.com/v1".parse().unwrap());
+    })
+    .await;
+    let client = vault.client_with(None);
+    let page = |path: &'static str| client.send(client.request(Method::GET, path));
+
+    let refused = page("/tokens").await;
+    let catalog = page("/errors").await;
+    let start = page("/").await;
+
+    assert_eq!(
+        refused.body["type"],
+        "https://vault.example.com/v1/errors#unauthorized"
+    );
+    assert!(catalog.header("content-type").starts_with("text/html"));
+    let text = String::from_utf8(catalog.bytes).unwrap();
+    for code in ["unauthorized", "invalid", "database_unavailable"] {
+        assert!(text.contains(&format!("<h2 id=\"{code}\">")), "{code}");
+    }
+    let start = String::from_utf8(start.bytes).unwrap();
+    assert!(start.contains("href=\"/v1/errors\""), "{start}");
+}
+
+#[tokio::test]
+async fn errors_say_what_to_correct() {
+    let vault = TestVault::start().await;
+    let client = vault.revealing_client().await;
+    let without_key = vault.client_with(None);
+
+    let broken = "{\n  \"type\": \"token\",\n  \"data\" 1}";
+    let broken = client.post_text("/tokens", broken, "application/json");
+    let missing = without_key.get("/tokens");
+    let bearer = without_key.request(Method::GET, "/tokens");
+    let bearer = without_key.send(bearer.bearer_auth("key"));
+    let unknown = without_key.with_key("key_test_us_pvt_2222222222222222222222");
+    let unknown = unknown.get("/tokens");
+    let production = without_key.with_key("key_prod_us_pvt_2222222222222222222222");
+    let production = production.get("/tokens");
+    let cases = [
+        (
+            production.await,
+            "The API key is one of a production vault; this is a test vault.",
+        ),
+        (missing.await, "The BT-API-KEY header is missing."),
+        (
+            bearer.await,
+            "Send the API key in the BT-API-KEY header, not in Authorization.",
+        ),
+        (
+            unknown.await,
+            "The API key in the BT-API-KEY header is unknown, deleted or expired.",
+        ),
+    ];
+
+    let broken = broken.await;
+    assert_eq!(
+        broken.body["errors"]["body"][0],
+        "must be well-formed JSON; the error is at line 3, column 10"
+    );
+    for (response, detail) in cases {
+        assert_eq!(response.status, StatusCode::UNAUTHORIZED);
+        assert_eq!(response.body["detail"], detail);
+    }
+}
+
+#[tokio::test]
+async fn features_of_the_hosted_service_that_are_missing_say_so() {
+    let vault = TestVault::start().await;
+    let client = vault.revealing_client().await;
+
+    for path in ["/documents", "/apple-pay/x", "/network-tokens/1/cryptogram"] {
+        let response = client.post(path, json!({})).await;
+        assert_eq!(response.status, StatusCode::NOT_IMPLEMENTED, "{path}");
+        assert_eq!(response.body["code"], "not_built");
+    }
+    let other = client.post("/document", json!({})).await;
+    assert_eq!(other.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

@@ -68,6 +68,9 @@ async fn create_all(session: Session, text: String, ids: Vec<Uuid>) -> Result<Ve
     Ok(times)
 }
 
+/// No key of digests was ever rotated.
+const DIGEST_EPOCH: i32 = 0;
+
 /// Names the first version of the key, as the statement requires.
 fn sealed(mut noise: Vec<u8>) -> Vec<u8> {
     noise.splice(2..6, 1_i32.to_be_bytes());
@@ -114,7 +117,7 @@ impl New {
         }
     }
 
-    fn params(&self) -> [&(dyn ToSql + Sync); 26] {
+    fn params(&self) -> [&(dyn ToSql + Sync); 27] {
         const NO_TEXT: &Option<String> = &None;
         const NO_BYTES: &Option<Vec<u8>> = &None;
         const NO_TIME: &Option<SystemTime> = &None;
@@ -141,6 +144,7 @@ impl New {
             NO_TIME,
             &false,
             &false,
+            &DIGEST_EPOCH,
             &self.terms,
             &self.intents,
             &self.records,

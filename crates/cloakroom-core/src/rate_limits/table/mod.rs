@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloakroom_platform::config::{self, Networks};
+use cloakroom_platform::config::{self, LimitsProfile, Networks};
 use jiff::SignedDuration;
 use serde::Deserialize;
 
@@ -29,10 +29,23 @@ pub struct Table {
 impl Table {
     /// Loads the configured table.
     pub fn load(limits: &config::Limits) -> Result<Self, Error> {
-        match &limits.file {
-            None => Self::shipped(),
-            Some(path) => Self::read(path),
+        match (&limits.file, limits.profile) {
+            (Some(path), _) => Self::read(path),
+            (None, LimitsProfile::Standard) => Self::shipped(),
+            (None, LimitsProfile::OwnHardware) => Self::shipped().map(Self::for_own_hardware),
         }
+    }
+
+    /// Removes what protects a provider from its customers: an operator's own servers are neither limited by their private
+    /// keys nor by their addresses. What anyone on the internet can send remains limited.
+    fn for_own_hardware(mut self) -> Self {
+        self.rows.retain(|row| {
+            row.application != Some(ApplicationKind::Private) && !row.counts_all_of_an_address()
+        });
+        for row in &mut self.rows {
+            Arc::make_mut(row).exempts_private = true;
+        }
+        self
     }
 
     pub fn shipped() -> Result<Self, Error> {
@@ -163,6 +176,7 @@ impl TableRow {
         Ok(Row {
             tenant,
             application,
+            exempts_private: false,
             only_legacy_keys: key.is_some(),
             proxy,
             routes: routes?,

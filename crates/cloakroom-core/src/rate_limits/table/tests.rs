@@ -1,7 +1,28 @@
 //! Tests of the built-in table and of invalid files.
 
+use uuid::Uuid;
+
 use super::*;
+use crate::access::RateLimit;
+use crate::rate_limits::KeyInfo;
 use crate::rate_limits::row::written;
+
+/// Creates a token of a test tenant.
+fn request_of(application: ApplicationKind) -> RequestInfo<'static> {
+    RequestInfo {
+        method: "POST",
+        route: "/tokens",
+        address: "192.0.2.1".parse().unwrap(),
+        key: Some(KeyInfo {
+            id: Uuid::nil(),
+            tenant: TenantKind::Test,
+            application,
+            is_legacy: false,
+            rate_limit: RateLimit::default(),
+        }),
+        proxy: None,
+    }
+}
 
 /// Compares with the specification's table, row by row.
 #[test]
@@ -40,6 +61,31 @@ fn built_in_table_matches_the_specification() {
         "POST /checkout/{key}/card | ip | 30 / 1m | throttle",
     ];
     assert_eq!(rows, expected);
+}
+
+#[test]
+fn own_hardware_limits_neither_private_applications_nor_addresses_alone() {
+    let table = Table::load(&config::Limits {
+        profile: LimitsProfile::OwnHardware,
+        ..config::Limits::default()
+    })
+    .unwrap();
+
+    let mut names = table.rows.iter().map(|row| row.name.as_str());
+    assert!(!names.any(|name| ["private-application", "everything"].contains(&name)));
+    let applied = |application| {
+        let info = request_of(application);
+        let applied = table
+            .rows
+            .iter()
+            .filter(|row| row.objection(&info).is_none());
+        applied.map(|row| row.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(applied(ApplicationKind::Private), Vec::<String>::new());
+    assert_eq!(
+        applied(ApplicationKind::Public),
+        ["test-tenant", "token-create", "public-application"]
+    );
 }
 
 #[test]

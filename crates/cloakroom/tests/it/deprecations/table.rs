@@ -34,13 +34,13 @@ fn the_table_matches_the_specification() {
             "reactor_callback_url",
             "2024-11-01",
             "2025-01-15",
-            "refused",
+            "rejected",
         ),
         ("legacy_rate_limits", "2024-06-10", "2024-07-16", "accepted"),
         ("regenerate_key", "2024-04-17", "2024-10-17", "gone"),
-        ("complex_search", "2024-01-23", "2024-01-23", "refused"),
+        ("complex_search", "2024-01-23", "2024-01-23", "rejected"),
         ("reactor_formulas", "2023-10-16", "2024-02-14", "gone"),
-        ("proxy_reactors", "2022-11-30", "2023-03-31", "refused"),
+        ("proxy_reactors", "2022-11-30", "2023-03-31", "rejected"),
         ("token_privacy", "2022-10-13", "2023-02-01", "accepted"),
     ];
     let rows = ALL.iter().map(|it| it.row());

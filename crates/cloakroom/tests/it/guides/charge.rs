@@ -17,6 +17,8 @@ struct Guide {
     page: Page,
     processor: &'static str,
     host: &'static str,
+    /// The variable with the URL of the processor.
+    url_variable: &'static str,
     currency: &'static str,
     credentials: &'static [(&'static str, &'static str)],
 }
@@ -28,6 +30,7 @@ fn guides() -> [Guide; 4] {
             page: Page::read("charge-with-stripe.md"),
             processor: "stripe",
             host: stripe::HOST,
+            url_variable: "STRIPE_URL",
             currency: "usd",
             credentials: &[("STRIPE_SECRET_KEY", stripe::SECRET_KEY)],
         },
@@ -35,6 +38,7 @@ fn guides() -> [Guide; 4] {
             page: Page::read("charge-with-adyen.md"),
             processor: "adyen",
             host: adyen::HOST,
+            url_variable: "ADYEN_URL",
             currency: "eur",
             credentials: &[
                 ("ADYEN_API_KEY", adyen::API_KEY),
@@ -45,6 +49,7 @@ fn guides() -> [Guide; 4] {
             page: Page::read("charge-with-checkout.md"),
             processor: "checkout",
             host: checkout::HOST,
+            url_variable: "CHECKOUT_URL",
             currency: "gbp",
             credentials: &[("CHECKOUT_SECRET_KEY", checkout::SECRET_KEY)],
         },
@@ -52,6 +57,7 @@ fn guides() -> [Guide; 4] {
             page: Page::read("charge-with-braintree.md"),
             processor: "braintree",
             host: braintree::HOST,
+            url_variable: "BRAINTREE_URL",
             currency: "usd",
             credentials: &[
                 ("BRAINTREE_PUBLIC_KEY", braintree::PUBLIC_KEY),
@@ -101,15 +107,15 @@ impl Merchant {
     }
 
     async fn run(&self, guide: &Guide, page: &Page) -> serde_json::Value {
-        let address = format!("https://{}", guide.host);
-        let with_port = format!("{address}:{}", self.simulator.address.port());
+        let url = format!("https://{}:{}", guide.host, self.simulator.address.port());
         let mut variables = vec![
+            (guide.url_variable, url.as_str()),
             ("BASE_URL", self.vault.base_url.as_str()),
             ("PUBLIC_KEY", &self.public_key),
             ("PRIVATE_KEY", &self.private_key),
         ];
         variables.extend(guide.credentials);
-        page.replace(&address, &with_port).run(&variables).await
+        page.run(&variables).await
     }
 }
 

@@ -20,9 +20,9 @@ impl Page {
         Self(self.0.replace(old, new))
     }
 
-    /// All blocks of a language, one after the other.
-    fn blocks(&self, language: &str) -> String {
-        let start = format!("```{language}\n");
+    /// All blocks with this fence, one after the other.
+    fn blocks(&self, fence: &str) -> String {
+        let start = format!("```{fence}\n");
         let blocks = self.0.split(&start).skip(1);
         blocks
             .map(|rest| rest.split_once("```").unwrap().0)
@@ -31,7 +31,7 @@ impl Page {
 
     /// The response that the page shows.
     pub(super) fn expected(&self) -> Value {
-        serde_json::from_str(&self.blocks("json")).unwrap()
+        serde_json::from_str(&self.blocks("json output")).unwrap()
     }
 
     /// Runs the shell commands of the page in one shell and returns their JSON output.

@@ -70,8 +70,8 @@ impl Source {
     }
 
     fn verify(&self, folder: &Path) -> Result<export::Verified, Error> {
-        let authority = self.vault.vault.keys.audit_authority().public_keys();
-        export::verify(folder, authority, Some(&read_key(&self.private)))
+        let authority = self.vault.vault.keys.audit_authority().public_key();
+        export::verify(folder, &[authority], Some(&read_key(&self.private)))
     }
 }
 
@@ -200,9 +200,9 @@ async fn a_changed_export_does_not_verify_and_contains_no_data_in_clear() {
     }
     assert!(source.verify(&out).is_ok());
     let other = Source::start().await;
-    let authority = other.vault.vault.keys.audit_authority().public_keys();
+    let authority = other.vault.vault.keys.audit_authority().public_key();
     assert!(
-        export::verify(&out, authority, None).is_err(),
+        export::verify(&out, &[authority], None).is_err(),
         "another vault"
     );
 }

@@ -1,6 +1,9 @@
 //! The OpenAPI document, generated from the routes and served with them.
 
-use std::collections::BTreeMap;
+mod descriptions;
+mod examples;
+#[cfg(test)]
+mod tests;
 
 use axum::Extension;
 use axum::response::{IntoResponse, Response};
@@ -8,14 +11,12 @@ use bytes::Bytes;
 use cloakroom_core::idempotency;
 use cloakroom_platform::api::SharedBody;
 use http::header::CONTENT_TYPE;
-use serde::Deserialize;
-use serde_json::Value;
-use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::server::ServerBuilder;
 use utoipa::openapi::{
     Components, Content, Deprecated, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder,
     PathItem, Ref, RefOr, Required, ResponseBuilder, response,
@@ -23,23 +24,14 @@ use utoipa::openapi::{
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::descriptions::Descriptions;
+use self::examples::Examples;
+
 const KEY_SCHEME: &str = "api_key";
 
 const DESCRIPTION: &str = "A self-hosted token vault that implements the Basis Theory API.\n\n\
     Every error is a Problem. A path that is not listed here returns 404, a method that is not \
     listed for its path 405.";
-
-/// Examples of request bodies, in a file of their own: they are longer than the handlers that they would precede.
-const EXAMPLES: &str = include_str!("../../../docs/api/examples.json");
-
-/// Examples by operation id and name.
-type Examples = BTreeMap<String, BTreeMap<String, BodyExample>>;
-
-#[derive(Deserialize)]
-struct BodyExample {
-    summary: String,
-    value: Value,
-}
 
 /// The document as it is committed and served: pretty-printed JSON with a final newline.
 #[derive(Clone)]
@@ -84,7 +76,7 @@ async fn describe(Extension(text): Extension<DocumentText>) -> Response {
 
 /// Merges the documents of the routes without a key and of those that require one, and adds what handlers do not
 /// declare themselves.
-pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
+pub(crate) fn document(mut open: OpenApi, mut keyed: OpenApi) -> OpenApi {
     for (path, item) in &mut keyed.paths.paths {
         let writes = [&mut item.put, &mut item.post, &mut item.patch];
         for operation in writes.into_iter().flatten() {
@@ -93,24 +85,42 @@ pub(crate) fn document(open: OpenApi, mut keyed: OpenApi) -> OpenApi {
             }
         }
     }
+    for operation in open.paths.paths.values_mut().flat_map(operations) {
+        // An empty list: the operation requires no key. Without a list, it would be unknown.
+        operation.security = Some(Vec::new());
+    }
     for operation in keyed.paths.paths.values_mut().flat_map(operations) {
         add_keyed_parts(operation);
     }
+    let license = LicenseBuilder::new()
+        .name("Apache-2.0")
+        .identifier(Some("Apache-2.0"))
+        .build();
     let info = InfoBuilder::new()
         .title("Cloakroom")
         .version(env!("CARGO_PKG_VERSION"))
         .description(Some(DESCRIPTION))
-        .license(Some(LicenseBuilder::new().name("Apache-2.0").build()))
+        .license(Some(license))
         .build();
-    let mut document = OpenApiBuilder::new().info(info).build();
+    let server = ServerBuilder::new()
+        .url("/")
+        .description(Some("The vault that serves this document."))
+        .build();
+    let mut document = OpenApiBuilder::new()
+        .info(info)
+        .servers(Some([server]))
+        .build();
     document.merge(open);
     document.merge(keyed);
-    let mut examples: Examples = serde_json::from_str(EXAMPLES).unwrap_or_default();
+    let mut examples = Examples::read();
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         add_common_parts(operation);
-        add_examples(operation, &mut examples);
+        examples.add_to(operation);
     }
-    add_components(document.components.get_or_insert_default());
+    let components = document.components.get_or_insert_default();
+    add_components(components);
+    examples.add_problems(components);
+    Descriptions::read().add_to(components);
     document
 }
 
@@ -194,21 +204,6 @@ fn add_common_parts(operation: &mut Operation) {
                 .headers
                 .insert("Retry-After".to_owned(), retry_after);
         }
-    }
-}
-
-/// Moves the examples of an operation into the description of its body; a test checks that none remain.
-fn add_examples(operation: &mut Operation, examples: &mut Examples) {
-    let id = operation.operation_id.as_deref().unwrap_or_default();
-    if let Some(RefOr::T(body)) = &mut operation.request_body
-        && let Some(RefOr::T(content)) = body.content.values_mut().next()
-        && let Some(examples) = examples.remove(id)
-    {
-        let examples = examples.into_iter().map(|(name, example)| {
-            let builder = ExampleBuilder::new().summary(example.summary);
-            (name, RefOr::T(builder.value(Some(example.value)).build()))
-        });
-        content.examples = examples.collect();
     }
 }
 
@@ -313,15 +308,4 @@ fn operations(path: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
         &mut path.patch,
     ];
     methods.into_iter().flatten()
-}
-
-/// Operation ids that have examples but are not in the document.
-#[cfg(test)]
-pub(crate) fn unused_examples(mut document: OpenApi) -> Vec<String> {
-    let mut examples: Examples = serde_json::from_str(EXAMPLES).unwrap_or_default();
-    assert!(!examples.is_empty());
-    for operation in document.paths.paths.values_mut().flat_map(operations) {
-        add_examples(operation, &mut examples);
-    }
-    examples.into_keys().collect()
 }

@@ -1,0 +1,42 @@
+//! Paths of the hosted service that Cloakroom does not have.
+
+use cloakroom_platform::api::ApiError;
+
+/// The first segment of a path, and why it is not served.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    (
+        "account-updater",
+        "Cloakroom has no account updater: it needs a contract with the card networks. Your processor may update cards.",
+    ),
+    (
+        "agentic",
+        "Cloakroom has no agentic payments: they need a contract with the card networks.",
+    ),
+    (
+        "apple-pay",
+        "Cloakroom does not decrypt Apple Pay tokens: it needs a certificate of Apple. Send them to your processor.",
+    ),
+    (
+        "documents",
+        "Cloakroom does not store files. Store the file encrypted, and its key as a token.",
+    ),
+    (
+        "google-pay",
+        "Cloakroom does not decrypt Google Pay tokens: it needs a contract with Google. Send them to your processor.",
+    ),
+    (
+        "network-tokens",
+        "Cloakroom does not provision network tokens: it needs a contract with the card networks. Your processor may \
+         provision them; they can be stored as tokens of the type `network_token`.",
+    ),
+];
+
+/// 501 for a path of the hosted service, 404 for every other one.
+pub(super) fn reject(path: &str) -> ApiError {
+    let first = path.split('/').nth(1).unwrap_or_default();
+    let unsupported = UNSUPPORTED.iter().find(|(segment, _)| *segment == first);
+    match unsupported {
+        Some((_, detail)) => ApiError::not_built(*detail),
+        None => ApiError::not_found("There is no such path."),
+    }
+}
