@@ -3,10 +3,12 @@
 import { cpSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 
+import { writeCollection } from "../openapi/postman.mjs";
 import { check } from "./check.mjs";
 import { linkedFiles, resolveLinks, slugify } from "./links.mjs";
 import { checkPictures, pictures } from "./pictures.mjs";
 import { placeholder, useRelativeBase } from "./relative-base.mjs";
+import { wideTables } from "./wide-tables.mjs";
 import { root } from "./sources.mjs";
 import { sections, sidebar } from "./sidebar.mjs";
 
@@ -30,6 +32,7 @@ export default {
     config: (markdown) => {
       markdown.use(resolveLinks);
       markdown.use(pictures);
+      markdown.use(wideTables);
       // Expressions of the vault look like those of Vue, which must not evaluate them.
       for (const rule of ["text", "code_inline"]) {
         const render = markdown.renderer.rules[rule];
@@ -45,13 +48,14 @@ export default {
     search: { provider: "local" },
     docFooter: { prev: false, next: false },
   },
-  buildEnd({ outDir }) {
+  async buildEnd({ outDir }) {
     checkPictures();
     for (const [source, address] of linkedFiles) {
       const target = join(outDir, address);
       mkdirSync(dirname(target), { recursive: true });
       cpSync(join(root, source), target);
     }
+    await writeCollection(join(outDir, "api/postman.json"));
     useRelativeBase(outDir);
     check(outDir);
   },

@@ -20,7 +20,11 @@ export function sources() {
   const files = readdirSync(join(docs, "pictures")).filter((name) => name.endsWith(".mmd"));
   return [
     ...files.map((name) => ({ name: name.slice(0, -".mmd".length), text: readFileSync(join(docs, "pictures", name), "utf8") })),
-    ...Object.entries(blocks).map(([name, page]) => ({ name, text: readFileSync(join(docs, page), "utf8").match(fence)[1] })),
+    // Transitions that do not change the state would cover the others.
+    ...Object.entries(blocks).map(([name, page]) => ({
+      name,
+      text: readFileSync(join(docs, page), "utf8").match(fence)[1].replace(/^\s*(\w+) --> \1\b.*\n/gm, ""),
+    })),
   ];
 }
 

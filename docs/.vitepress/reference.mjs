@@ -3,8 +3,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { methodOf, samplesOf } from "./samples.mjs";
 import { docs } from "./sources.mjs";
 
+const clientNames = { node: "Node.js", python: "Python" };
 const methods = ["get", "post", "put", "patch", "delete"];
 const api = JSON.parse(readFileSync(join(docs, "api/openapi.json"), "utf8"));
 
@@ -17,34 +19,19 @@ const code = (text, language) => `\`\`\`${language}\n${text}\n\`\`\``;
 const table = (head, rows) =>
   rows.length === 0 ? "" : [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 
-/** A request without the names of its parameters, which differ between the description and the clients. */
-const requestKey = (method, path) => `${method.toUpperCase()} ${path.replace(/\{\w+\}/g, "{}")}`;
-
-/** Methods of the official clients by request, from the page that their conformance suites write. */
-const clientMethods = (() => {
-  const found = new Map();
-  let client = "";
-  for (const line of readFileSync(join(docs, "api/sdk-methods.md"), "utf8").split("\n")) {
-    client = line.match(/^## (\w+)/)?.[1] ?? client;
-    const [, name, method, path, answer] = line.match(/^\| `(.*?)` \| `([A-Z]+) (\S+?)` \| (.*) \|$/) ?? [];
-    if (!name || answer.startsWith("unsupported")) continue;
-    const key = requestKey(method, path);
-    found.set(key, [...(found.get(key) ?? []), { client, name }]);
-  }
-  return found;
-})();
-
-const clientNames = { node: "Node.js", python: "Python" };
-
-function clients({ method, path }) {
-  const names = (clientMethods.get(requestKey(method, path)) ?? []).map(
-    ({ client, name }) => `${clientNames[client] ?? client} \`client.${name}\``,
+/** Which samples use an official client, and which plain HTTP. */
+function clients(operation) {
+  const found = Object.keys(clientNames).map((client) => [clientNames[client], methodOf(client, operation)]);
+  const names = found.filter(([, name]) => name).map(([client, name]) => `${client} \`client.${name}\``);
+  const without = found.filter(([, name]) => !name).map(([client]) => client);
+  return sentences(
+    names.length && `Official clients: ${names.join(", ")}.`,
+    without.length && `The official ${without.join(" and ")} client${without.length > 1 ? "s have" : " has"} no method for this operation: use plain HTTP.`,
   );
-  return names.length ? `Official clients: ${names.join(", ")}` : "";
 }
 
 /** All operations, in the order of the document. */
-function operations() {
+export function operations() {
   return Object.entries(api.paths).flatMap(([path, item]) =>
     methods.filter((method) => item[method]).map((method) => ({ path, method, ...item[method] })),
   );
@@ -126,24 +113,31 @@ function parameters({ parameters: list = [] }) {
   return rows.length ? `**Parameters**\n\n${table(["name", "in", "type", "required", "description"], rows)}` : "";
 }
 
-/** A command that a reader can paste, after setting the base URL, the key and the parameters of the path. */
-function curl({ path, method, security, requestBody }, example) {
-  const address = path.replace(/\{(\w+)\}/g, (_, name) => `$${name.toUpperCase()}`);
-  const words = [`curl -s${method === "get" ? "" : ` -X ${method.toUpperCase()}`} "$BASE_URL${address}"`];
-  if (security?.length) words.push(`-H "BT-API-KEY: $KEY"`);
-  if (requestBody && example !== undefined) {
-    const [type] = Object.keys(requestBody.content);
-    words.push(`-H "Content-Type: ${type}"`);
-    words.push(`-d '${JSON.stringify(example, null, 2).replaceAll("'", "'\\''")}'`);
-  }
-  return code(words.join(" \\\n  "), "sh");
+/** The samples of an operation: one per example of its body. */
+export const samples = (operation) => samplesOf(operation, resolve);
+
+/** A sample in each language, as tabs. */
+function tabs({ command, node, python }) {
+  return ["::: code-group", code(command, "sh [curl]"), code(node, "js [Node.js]"), code(python, "python [Python]"), ":::"].join("\n\n");
 }
 
 function examples(operation) {
-  const content = Object.values(operation.requestBody?.content ?? {})[0];
-  const named = Object.values(content?.examples ?? {});
-  if (!named.length) return curl(operation, content?.example);
-  return named.map(({ summary, value }) => `${summary}:\n\n${curl(operation, value)}`).join("\n\n");
+  const list = samples(operation).map((sample) => (sample.summary ? `${sample.summary}:\n\n` : "") + tabs(sample));
+  return [...list, responseExample(operation)].filter(Boolean).join("\n\n");
+}
+
+/** A response that a test vault gave, or what the response is if an example would not show it. */
+function responseExample({ responses: all }) {
+  const found = Object.entries(all).map(([status, response]) => [status, resolve(response)]);
+  for (const [status, response] of found) {
+    const example = Object.values(response.content ?? {})[0]?.example;
+    if (example === undefined) continue;
+    const isText = typeof example === "string";
+    return `Response (${status}):\n\n${code(isText ? example : JSON.stringify(example, null, 2), isText ? "text" : "json")}`;
+  }
+  const [status, { content, description }] = found.find(([one]) => one.startsWith("2")) ?? found[0];
+  const types = Object.keys(content ?? {}).map((type) => `\`${type}\``);
+  return `Response (${status}): ${types.length ? types.join(" or ") : status === "204" ? "no body" : cell(description)}`;
 }
 
 function body({ requestBody }) {

@@ -18,14 +18,22 @@ const groups = [
       page("Use the API", "api/guide"),
       page("Collect cards with web elements", "guides/elements"),
       page("Collect cards with a hosted page", "guides/hosted-pages"),
+      page("Charge first, store later", "guides/token-intents"),
       page("Send card data to a processor", "guides/proxy"),
       page("Pre-configured proxies", "guides/proxies"),
       page("Charge with Adyen", "guides/charge-with-adyen"),
       page("Charge with Braintree", "guides/charge-with-braintree"),
       page("Charge with Checkout.com", "guides/charge-with-checkout"),
       page("Charge with Stripe", "guides/charge-with-stripe"),
+      page("Charge a stored card again", "guides/recurring-payments"),
+      page("Authenticate with 3-D Secure", "guides/threeds"),
       page("3-D Secure in a browser", "api/threeds-browser"),
+      page("Search and deduplicate", "guides/search-and-deduplicate"),
       page("Receive events with webhooks", "guides/webhooks"),
+      page("Replace client encryption keys", "guides/client-encryption-keys"),
+      page("Migrate from a hosted vault", "guides/migrate"),
+      page("Test cards", "guides/test-cards"),
+      page("Terraform, mobile and other clients", "guides/other-clients"),
     ],
   },
   {
@@ -51,7 +59,11 @@ const groups = [
       page("Permissions and routes", "api/permissions"),
       page("3-D Secure sessions", "api/threeds"),
       page("Web elements", "api/elements"),
+      page("Events", "api/events"),
+      page("Expression language", "api/expressions"),
+      page("Command line", "operate/cli"),
       page("Settings", "operate/configuration"),
+      page("Metrics", "operate/metrics"),
       page("Differences from the hosted service", "api/differences"),
       page("Deprecations", "api/deprecations"),
       page("Methods of the official clients", "api/sdk-methods"),
@@ -69,11 +81,13 @@ const groups = [
       page("Test vault with compose", "operate/install/compose"),
       page("High availability", "operate/ha"),
       page("Plan capacity", "operate/scale"),
+      page("Capacity calculator", "operate/capacity"),
       page("Performance", "operate/performance"),
       page("Back up and restore", "operate/backup"),
       page("Manage keys", "operate/keys"),
       page("Verify the audit log", "operate/audit"),
       page("Rate limits and concurrency", "operate/limits"),
+      { text: "Runbooks", collapsed: true, link: "/operate/runbooks/", folders: ["operate/runbooks"], items: [page("Respond to an incident", "operate/runbooks/")] },
     ],
   },
   {
@@ -101,6 +115,7 @@ const groups = [
     items: [
       page("Architecture", "project/architecture"),
       page("Contributing", "project/contributing"),
+      page("Where the answers are", "walks"),
       page("Changelog", "project/changelog"),
       page("README", "project/readme"),
       { text: "Decisions", collapsed: true, folders: ["decisions"], items: [] },
@@ -115,8 +130,10 @@ function linksOf(items) {
 
 /** Adds the pages of the group's folders that no group lists. */
 function complete(group, listed) {
+  const ofInner = group.items.flatMap(({ folders }) => folders ?? []);
   const missing = (group.folders ?? [])
     .flatMap((folder) => markdownFiles(folder))
+    .filter((file) => !ofInner.some((folder) => file.startsWith(`${folder}/`)))
     .map((file) => [file, file.replace(/\.md$/, "").replace(/(^|\/)index$/, "$1")])
     .filter(([, path]) => !listed.has(path))
     .map(([file, path]) => page(titleOf(file), path));

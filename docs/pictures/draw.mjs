@@ -44,13 +44,22 @@ for (const { name, text } of sources()) {
           htmlLabels: false,
           deterministicIds: true,
           deterministicIDSeed: id,
-          flowchart: { htmlLabels: false, curve: "basis", nodeSpacing: 28, rankSpacing: 44, padding: 10 },
+          flowchart: { htmlLabels: false, curve: "basis", nodeSpacing: 28, rankSpacing: 44, padding: 10, subGraphTitleMargin: { top: 4, bottom: 14 } },
+          state: { nodeSpacing: 70, rankSpacing: 56 },
           sequence: { mirrorActors: false },
         });
         const { svg } = await globalThis.mermaid.render(id, text);
         // Mermaid returns HTML, in which some elements are not closed; a file must be XML.
         const container = document.createElement("div");
         container.innerHTML = svg;
+        // The title of a group at its left: in the middle, edges would cross it.
+        for (const group of container.querySelectorAll(".cluster")) {
+          const box = group.querySelector("rect");
+          const label = group.querySelector(".cluster-label");
+          const y = label?.getAttribute("transform")?.match(/, ?(-?[\d.]+)\)/)?.[1];
+          if (box && y) label.setAttribute("transform", `translate(${Number(box.getAttribute("x")) + 8}, ${y})`);
+          for (const text of label?.querySelectorAll("text, tspan") ?? []) text.setAttribute("text-anchor", "start");
+        }
         return new XMLSerializer().serializeToString(container.firstElementChild);
       },
       { id: `${name}${suffix}`, text, variables },

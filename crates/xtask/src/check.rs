@@ -13,7 +13,7 @@ use crate::services::Services;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run the deep checks instead: query plans, growth, conformance, a short benchmark and fault injection
+    /// Run the deep checks instead: query plans, growth, conformance, documentation, a short benchmark and faults
     #[arg(long)]
     deep: bool,
     /// Run only this step, of either part; can be repeated
@@ -69,7 +69,7 @@ static STEPS: [Step; 9] = [
 ];
 
 /// Run the programs of the build, which does nothing if it is up to date.
-static DEEP_STEPS: [Step; 6] = [
+static DEEP_STEPS: [Step; 9] = [
     BUILD,
     task("scale", &["scale", "--tokens", "100000"]),
     task("growth", &["scale", "--grow", "0.1,0.3"]),
@@ -79,6 +79,9 @@ static DEEP_STEPS: [Step; 6] = [
         words: &["conformance", "--nodes", "3", "--built"],
         needs_services: true,
     },
+    task("site", &["docs"]),
+    task("site-lint", &["docs", "--lint"]),
+    task("site-run", &["docs", "--execute", "--built"]),
     Step {
         name: "bench",
         tool: Tool::Task,

@@ -54,8 +54,8 @@ enum Command {
     Bench(benchmarks::Arguments),
     /// Build the release binary with profile-guided optimization (PGO)
     Dist(dist::Arguments),
-    /// Build the documentation site, and check its links
-    Docs,
+    /// Build the documentation site and check its links; or lint it, or execute its commands
+    Docs(docs::Arguments),
     /// Build packages, archive, image, SBOM, checksums and signature of a release from a binary
     Release(release::Arguments),
     /// Build a release of the debug binary, lint it, and run the commands of the install pages
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
         Command::Conformance(arguments) => conformance::run(arguments).map(|()| ExitCode::SUCCESS),
         Command::Bench(arguments) => benchmarks::run("bench", arguments),
         Command::Dist(arguments) => dist::run(&arguments).map(|()| ExitCode::SUCCESS),
-        Command::Docs => docs::run().map(|()| ExitCode::SUCCESS),
+        Command::Docs(arguments) => docs::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Release(arguments) => release::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Packages(arguments) => release::check(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Faults(arguments) => faults::run(arguments),

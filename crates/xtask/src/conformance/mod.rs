@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     // A failed suite does not stop the others, so that the table is complete.
     let runs: Result<Vec<Run>> = sdks
         .iter()
-        .map(|&sdk| run_suite(sdk, effort, &program, arguments.nodes, &folder))
+        .map(|&sdk| run_and_repeat(|| run_suite(sdk, effort, &program, arguments.nodes, &folder)))
         .collect();
     let runs = runs?;
     let mut failures = summarize(&runs);
@@ -108,6 +108,21 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
         bail!("{}", failures.join("; "));
     }
     Ok(())
+}
+
+/// Repeats a suite that failed, once, against a new vault: a busy machine can fail a test that waits for a browser or a
+/// limit. What failed the first time is printed, because a defect may be rare.
+fn run_and_repeat(run: impl Fn() -> Result<Run>) -> Result<Run> {
+    match run() {
+        Ok(first) if first.report.failed() == 0 => return Ok(first),
+        Ok(first) => {
+            for failure in first.report.failures() {
+                report_progress(&format!("failed once: {failure}"));
+            }
+        }
+        Err(error) => report_progress(&format!("failed once: {error:#}")),
+    }
+    run()
 }
 
 /// Runs one suite against a vault of its own, independent of data that other suites leave behind.

@@ -14,7 +14,7 @@ use cloakroom_devtools::workspace;
 use self::known::Known;
 
 /// The page, and the markers of its generated part.
-pub(crate) const PAGE: &str = "docs/operate/scale.md";
+pub(crate) const PAGE: &str = "docs/operate/engines.md";
 const START: &str =
     "<!-- generated from docs/operate/engines.toml and the statements of the service -->\n";
 const END: &str = "<!-- end of what is generated -->\n";

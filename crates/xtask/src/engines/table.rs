@@ -1,4 +1,4 @@
-//! The tables of `scale.md`: support of features and statements by engines.
+//! The tables of `engines.md`: support of features and statements by engines.
 
 use std::fmt::Write;
 
@@ -31,11 +31,11 @@ pub(super) fn markdown(known: &Known, statements: &[(&str, &str)]) -> Result<Str
 fn totals(text: &mut String, known: &Known, statements: &[(&str, &str)]) -> Result<()> {
     writeln!(
         text,
-        "Statements that an engine does not simply accept today:\n"
+        "Statements that an engine does not accept without a condition today:\n"
     )?;
     writeln!(
         text,
-        "| engine | limits | undocumented | refuses |\n|---|---|---|---|"
+        "| engine | limits | undocumented | rejects |\n|---|---|---|---|"
     )?;
     for engine in &known.engines {
         let verdicts: Vec<Verdict> = statements
@@ -69,7 +69,7 @@ fn rejected(text: &mut String, known: &Known, statements: &[(&str, &str)]) -> Re
             .map(|(name, _)| format!("`{name}`"))
             .collect();
         if !names.is_empty() {
-            writeln!(text, "\n{} refuses {}.", engine.name, names.join(", "))?;
+            writeln!(text, "\n{} rejects {}.", engine.name, names.join(", "))?;
         }
     }
     Ok(())
@@ -146,7 +146,7 @@ mod tests {
 
         assert!(text.contains("\n| Citus | 0 | 0 | 1 |\n"), "{text}");
         assert!(
-            text.contains("\nCitus refuses `tokens::sweep`.\n"),
+            text.contains("\nCitus rejects `tokens::sweep`.\n"),
             "{text}"
         );
         let line = text

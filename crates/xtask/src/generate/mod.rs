@@ -14,11 +14,13 @@ use crate::engines;
 use coverage::Coverage;
 
 /// Files generated from the code, and the arguments of `cloakroom` that print them.
-const GENERATED: [(&str, &[&str]); 6] = [
+const GENERATED: [(&str, &[&str]); 8] = [
     ("docs/api/deprecations.md", &["deprecations", "--markdown"]),
+    ("docs/api/errors.md", &["errors"]),
     ("docs/api/openapi.json", &["openapi"]),
     ("docs/api/permissions.md", &["permissions"]),
     ("docs/api/threeds.md", &["threeds-rules"]),
+    ("docs/operate/cli.md", &["cli-reference"]),
     ("docs/operate/configuration.md", &["config", "reference"]),
     ("docs/operate/metrics.md", &["metrics"]),
 ];
