@@ -2,13 +2,17 @@
 
 use std::ops::Deref;
 
+use cloakroom_platform::failpoint;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{self, Transaction};
 
-use crate::access::{self, Anchored, Bucket, LockError, LockedBucket, Reanchored};
+use crate::access::{
+    self, Anchored, Bucket, LockError, LockedBucket, MacTable, OutdatedMacs, OutdatedRows,
+    Reanchored, RenewedRows,
+};
 use crate::audit::{self, AuditedTransaction, EntityKind, Entry, Operation};
 use crate::idempotency::PendingResponse;
-use crate::keys::KeysetChange;
+use crate::keys::{KeysetChange, VAULT};
 use crate::vault::Vault;
 
 /// An audited transaction that holds the locks of the buckets it changes.
@@ -33,6 +37,28 @@ pub async fn begin<'a>(
     tenant: TenantId,
     buckets: &[Bucket],
 ) -> Result<AccessChange<'a>, LockError> {
+    vault.keys.refresh_if_stale().await;
+    match try_begin(vault, tenant, buckets).await {
+        // The rows may be current, and the control key of this process a former one.
+        Err(LockError::Stale) if vault.keys.catch_up().await => {
+            report(try_begin(vault, tenant, buckets).await, tenant)
+        }
+        result => report(result, tenant),
+    }
+}
+
+fn report<T>(result: Result<T, LockError>, tenant: TenantId) -> Result<T, LockError> {
+    if matches!(result, Err(LockError::Stale)) {
+        access::report_stale(tenant);
+    }
+    result
+}
+
+async fn try_begin<'a>(
+    vault: &'a Vault,
+    tenant: TenantId,
+    buckets: &[Bucket],
+) -> Result<AccessChange<'a>, LockError> {
     let transaction = audit::begin(&vault.audit).await?;
     match lock_all(vault, &transaction, tenant, buckets).await {
         Ok(buckets) => Ok(AccessChange {
@@ -43,9 +69,6 @@ pub async fn begin<'a>(
         }),
         Err(error) => {
             transaction.roll_back().await;
-            if matches!(error, LockError::Stale) {
-                access::report_stale(tenant);
-            }
             Err(error)
         }
     }
@@ -101,6 +124,13 @@ impl<'a> AccessChange<'a> {
         self.insert(bucket, new)
     }
 
+    /// Declares that the states are written again with the same rows, because the control key was replaced.
+    pub fn renew(&mut self) {
+        for locked in &mut self.buckets {
+            locked.renew();
+        }
+    }
+
     /// Declares changes of the tenant's keys.
     pub fn change_keys(&mut self, keys: KeysetChange) -> Result<(), LockError> {
         for (before, after) in keys.replaced {
@@ -133,7 +163,12 @@ impl<'a> AccessChange<'a> {
         let written = match self.write_states().await {
             Ok(written) => written,
             Err(error) => {
+                let keys = &self.vault.keys;
+                let is_stale = matches!(error, storage::Error::StaleKey);
                 self.roll_back().await;
+                if is_stale {
+                    keys.evict(VAULT).await;
+                }
                 return Err(error);
             }
         };
@@ -189,4 +224,80 @@ pub async fn reanchor(
     vault.principals.invalidate_all();
     vault.keys.evict(tenant).await;
     Ok(written)
+}
+
+/// Writes the MACs of rows and of access states again that a former version of the control key made, each bucket in a
+/// transaction of its own. Buckets whose rows are not the current ones are counted as altered.
+pub async fn renew(
+    vault: &Vault,
+    tenant: TenantId,
+    is_deleted: bool,
+    mut outdated: OutdatedRows,
+) -> Result<RenewedRows, storage::Error> {
+    let control = vault.keys.control();
+    let version = control.active_version();
+    let mut buckets = access::list_outdated_states(&vault.db, tenant, version).await?;
+    buckets.extend(outdated.by_place.keys().map(|(bucket, _)| *bucket));
+    buckets.sort_unstable();
+    buckets.dedup();
+    for bucket in buckets {
+        let is_in_bucket = |place: &(Bucket, MacTable), _: &mut OutdatedMacs| place.0 == bucket;
+        let tables: Vec<_> = outdated.by_place.extract_if(.., is_in_bucket).collect();
+        let rows: usize = tables.iter().map(|(_, macs)| macs.ids.len()).sum();
+        // The rows of a deleted tenant are being deleted, except its own row and its keys.
+        let is_swept = is_deleted && bucket != Bucket::TENANT && bucket != Bucket::KEYS;
+        let is_renewed = match is_swept {
+            true => {
+                let place = (tenant.number, bucket);
+                access::renew_swept(&vault.db, &vault.access_states, control, place).await?
+            }
+            false => renew_bucket(vault, tenant, bucket, &tables).await?,
+        };
+        let counts = &mut outdated.counts;
+        counts.scanned += 1;
+        match is_renewed {
+            true => counts.renewed += 1 + rows as u64,
+            false => counts.altered += 1 + rows as u64,
+        }
+        failpoint("rotation.bucket_renewed")?;
+    }
+    Ok(outdated.counts)
+}
+
+/// Writes a bucket; false if its rows are not the current ones.
+async fn renew_bucket(
+    vault: &Vault,
+    tenant: TenantId,
+    bucket: Bucket,
+    tables: &[((Bucket, MacTable), OutdatedMacs)],
+) -> Result<bool, storage::Error> {
+    let mut change = match begin(vault, tenant, &[bucket]).await {
+        Ok(change) => change,
+        Err(LockError::Stale) => return Ok(false),
+        Err(LockError::Storage(error)) => return Err(error),
+    };
+    let replaced = async {
+        for ((_, table), macs) in tables {
+            // A row that was changed since it was examined has another MAC already.
+            for (before, after) in access::renew_macs(&change, tenant, *table, macs).await? {
+                change.replace(bucket, &before, &after)?;
+            }
+        }
+        Ok(())
+    };
+    match replaced.await {
+        Ok(()) => {
+            change.renew();
+            change.commit(&[]).await?;
+            Ok(true)
+        }
+        Err(LockError::Stale) => {
+            change.roll_back().await;
+            Ok(false)
+        }
+        Err(LockError::Storage(error)) => {
+            change.roll_back().await;
+            Err(error)
+        }
+    }
 }

@@ -182,16 +182,23 @@ impl<'a> Source<'a> {
     }
 }
 
+/// A credential as one statement read it, and what its verification found.
+struct Found {
+    credential: Credential,
+    is_known: bool,
+    matches: bool,
+    genuine: bool,
+    current: Result<(), Stale>,
+}
+
 /// Runs one statement, then computes the same digests whether or not the key exists, and compares in constant time.
 /// Whether the rows are current is compared for known keys only: `REJECTION_STEP` hides the difference.
-async fn look_up(
+async fn find_verified(
     vault: &Vault,
     source: Source<'_>,
     key: &ParsedKey<'_>,
     text: &str,
-) -> Result<CacheEntry, LookupError> {
-    let (started_at, generation) = (Instant::now(), vault.principals.generation());
-    let control = vault.keys.control();
+) -> Result<Found, LookupError> {
     let found = access::read_current(
         || key.find(source.db(vault), text),
         |credential| source.verify(vault, credential),
@@ -199,17 +206,39 @@ async fn look_up(
     let found = found.await.map_err(LookupError::Failed)?;
     let is_known = found.is_some();
     let (credential, current) = found.unwrap_or_else(|| (Credential::placeholder(), Ok(())));
+    Ok(Found {
+        is_known,
+        matches: equal_in_constant_time(&key_digest(text), credential.key.digest()),
+        genuine: is_genuine(vault.keys.control(), &credential),
+        current,
+        credential,
+    })
+}
 
-    let matches = equal_in_constant_time(&key_digest(text), credential.key.digest());
-    let genuine = is_genuine(control, &credential);
-    if !is_known || !matches || !key.matches_kinds(&credential) {
+async fn look_up(
+    vault: &Vault,
+    source: Source<'_>,
+    key: &ParsedKey<'_>,
+    text: &str,
+) -> Result<CacheEntry, LookupError> {
+    let (started_at, generation) = (Instant::now(), vault.principals.generation());
+    vault.keys.refresh_if_stale().await;
+    let mut found = find_verified(vault, source, key, text).await?;
+    let is_current = found.genuine && found.current.is_ok();
+    if found.is_known && found.matches && !is_current {
+        // The rows may be current: this node has missed a rotation of the control key, or they were read before its end.
+        vault.keys.catch_up().await;
+        found = find_verified(vault, source, key, text).await?;
+    }
+    let credential = found.credential;
+    if !found.is_known || !found.matches || !key.matches_kinds(&credential) {
         return Err(LookupError::Unknown);
     }
-    if !genuine {
+    if !found.genuine {
         report_altered(&credential);
         return Err(LookupError::Unknown);
     }
-    if current.is_err() {
+    if found.current.is_err() {
         access::report_stale(credential.tenant.id);
         return Err(LookupError::Unknown);
     }

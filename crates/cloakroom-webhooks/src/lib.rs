@@ -32,6 +32,7 @@ pub fn statements() -> impl Iterator<Item = Statement> {
         deliveries::STATEMENTS,
         deliveries::LOG_STATEMENTS,
         deliveries::MAINTENANCE_STATEMENTS,
+        deliveries::RENEW_STATEMENTS,
     ]
     .into_iter()
     .flatten()

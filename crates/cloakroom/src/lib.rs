@@ -57,5 +57,6 @@ pub fn statements() -> impl Iterator<Item = storage::Statement> {
         .chain(cloakroom_webhooks::statements())
         .chain(rotation::STATEMENTS.iter().copied())
         .chain(rotation::SCAN_STATEMENTS.iter().copied())
+        .chain(rotation::MAC_STATEMENTS.iter().copied())
         .chain(transfer::statements())
 }

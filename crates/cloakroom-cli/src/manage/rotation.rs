@@ -32,6 +32,8 @@ pub(crate) enum RotatedKey {
     Request,
     /// The key-encryption key of a tenant
     Kek,
+    /// The key of the vault that authenticates rows which grant permissions, and events
+    Control,
     /// The key pair of the vault that certifies the keys with which nodes sign the audit log
     #[value(name = "audit_authority")]
     AuditAuthority,
@@ -51,6 +53,7 @@ impl RotatedKey {
             Self::Reply => Some(KeyPurpose::Reply),
             Self::Request => Some(KeyPurpose::Request),
             Self::Kek => Some(KeyPurpose::TenantKek),
+            Self::Control => Some(KeyPurpose::Control),
             Self::AuditAuthority => Some(KeyPurpose::AuditAuthority),
             Self::SecurityCodeWrap => Some(KeyPurpose::SecurityCodeWrap),
             Self::Root => None,
@@ -61,7 +64,7 @@ impl RotatedKey {
     fn is_of_vault(self) -> bool {
         matches!(
             self,
-            Self::AuditAuthority | Self::SecurityCodeWrap | Self::Root
+            Self::Control | Self::AuditAuthority | Self::SecurityCodeWrap | Self::Root
         )
     }
 }
@@ -159,6 +162,7 @@ pub(crate) async fn rotate(
             KeyPurpose::Fingerprint | KeyPurpose::Index => {
                 "compute the digests of all tokens again"
             }
+            KeyPurpose::Control => "authenticate all rows again",
             KeyPurpose::AuditAuthority => "certify their next keys with the new version",
             KeyPurpose::SecurityCodeWrap => {
                 "wait until the last key under the old version has ended"

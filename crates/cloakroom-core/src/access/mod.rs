@@ -11,6 +11,7 @@ mod principal;
 mod principal_cache;
 mod purpose;
 mod quotas;
+mod renew;
 mod row_mac;
 mod states;
 mod store;
@@ -36,14 +37,17 @@ pub(crate) use self::principal_cache::CacheEntry;
 pub use self::principal_cache::PrincipalCache;
 pub use self::purpose::{Purpose, USE_PERMISSIONS};
 pub use self::quotas::{QuotaSource, Quotas, RateLimit, TenantQuotas};
+pub(crate) use self::renew::OutdatedMacs;
+pub use self::renew::{OutdatedRows, RenewedRows, examine_rows, list_tenants};
 pub use self::row_mac::{
     ApplicationRow, AuthenticatedRow, KeyRow, NO_QUOTAS, SessionRow, TenantRow,
 };
 pub(crate) use self::states::store::STATEMENTS as STATE_STATEMENTS;
 pub use self::states::{
-    AccessStates, Anchored, Bucket, LockError, LockedBucket, Reanchored, Stale, StoredBucket, lock,
-    read_current, reanchor, report_stale, verify_states,
+    AccessStates, Anchored, Bucket, LockError, LockedBucket, MacTable, Reanchored, Stale,
+    StoredBucket, lock, read_current, reanchor, renew_swept, report_stale, verify_states,
 };
+pub(crate) use self::states::{list_outdated as list_outdated_states, renew as renew_macs};
 pub use self::store::application_exists;
 pub(crate) use self::store::{
     AnyKey, Credential, STATEMENTS, find_application, find_credential, find_session, find_tenant,

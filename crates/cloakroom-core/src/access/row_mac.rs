@@ -6,14 +6,14 @@ use uuid::Uuid;
 
 use super::ApplicationKind;
 use super::tenant::TenantKind;
-use crate::keys::ControlKey;
+use crate::keys::{ControlKey, Renewal, StoredMac};
 
 /// A row that is protected by a MAC.
 pub trait AuthenticatedRow {
     const DOMAIN: &'static str;
     fn parts(&self) -> Vec<Vec<u8>>;
 
-    fn row_mac(&self, control: &ControlKey) -> [u8; 32] {
+    fn row_mac(&self, control: &ControlKey) -> StoredMac {
         let parts = self.parts();
         control.authenticate(Self::DOMAIN, &slices(&parts))
     }
@@ -21,6 +21,12 @@ pub trait AuthenticatedRow {
     fn is_genuine(&self, control: &ControlKey, row_mac: &[u8]) -> bool {
         let parts = self.parts();
         control.verifies(Self::DOMAIN, &slices(&parts), row_mac)
+    }
+
+    /// Verifies the row, and computes its MAC again if a former version of the control key made it.
+    fn renew(&self, control: &ControlKey, row_mac: &[u8]) -> Renewal {
+        let parts = self.parts();
+        control.renew(Self::DOMAIN, &slices(&parts), row_mac)
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct Credential {
 impl Credential {
     /// A row that matches no key, so that a failed lookup does the same work as a successful one.
     pub(crate) fn placeholder() -> Self {
-        let (id, mac) = (Uuid::nil(), vec![0; 32]);
+        let (id, mac) = (Uuid::nil(), vec![0; 36]);
         let tenant = TenantId {
             number: 0,
             uuid: id,
@@ -76,7 +76,7 @@ impl Credential {
                 tenant_number: 0,
                 application: id,
                 id,
-                key_digest: mac.clone(),
+                key_digest: vec![0; 32],
                 expires_at: None,
             }),
             key_mac: mac.clone(),

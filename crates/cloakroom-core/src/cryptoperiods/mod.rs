@@ -70,7 +70,7 @@ pub fn rotation(purpose: KeyPurpose) -> &'static str {
         KeyPurpose::SecurityCode => "automatic, after security_codes.epoch",
         KeyPurpose::AuditAuthority => "`cloakroom key rotate --purpose audit_authority`",
         KeyPurpose::SecurityCodeWrap => "`cloakroom key rotate --purpose security_code_wrap`",
-        KeyPurpose::Control => "no command yet, see docs/operate/keys.md",
+        KeyPurpose::Control => "`cloakroom key rotate --purpose control`",
         KeyPurpose::Audit => "none exist",
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::EventKind;
-use crate::keys::ControlKey;
+use crate::keys::{ControlKey, Renewal};
 
 const DOMAIN: &str = "event.v1";
 /// Approximate size of an event's row without its payload.
@@ -112,6 +112,13 @@ impl SignedEvent {
             &self.parts(&tenant.to_be_bytes(), actor.as_bytes()),
             &self.mac,
         )
+    }
+
+    /// Verifies the row, and computes its MAC again if a former version of the key made it.
+    pub fn renew(&self, key: &ControlKey, tenant: i32) -> Renewal {
+        let (tenant, actor) = (tenant.to_be_bytes(), self.actor.unwrap_or_default());
+        let parts = self.parts(&tenant, actor.as_bytes());
+        key.renew(DOMAIN, &parts, &self.mac)
     }
 
     fn parts<'a>(&'a self, tenant: &'a [u8; 4], actor: &'a [u8; 16]) -> [&'a [u8]; 8] {

@@ -30,7 +30,9 @@ macro_rules! insert_events {
             $done,
             ") as written)
                        + event.position * interval '1 microsecond',
-                   event.payload, event.mac
+                   event.payload, ",
+            $crate::fenced_mac!("event.mac"),
+            "
             from unnest(",
             $events,
             "::text[]::webhook_event[]) with ordinality

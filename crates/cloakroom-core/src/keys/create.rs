@@ -1,5 +1,7 @@
 //! Creates keys: the system keys when the vault is initialized, and the keys of a new tenant.
 
+use std::sync::Arc;
+
 use cloakroom_crypto::{
     AuditAuthority, Control, Data, Fingerprinting, Index, Key, KeyPurpose, Purpose, Reply, Request,
     RootKek, SecurityCodeWrap, TenantKek, WrapContext, Wraps,
@@ -9,6 +11,7 @@ use cloakroom_platform::storage::{DatabaseClock, Db, Transaction};
 use jiff::Timestamp;
 
 use super::keyset::{KeysetAuthority, KeysetChange, KeysetState, VAULT};
+use super::load::SystemKey;
 use super::store::{self, KeyRow};
 use super::{ControlKey, Error, RootKeys, State};
 
@@ -54,7 +57,11 @@ pub async fn initialize(
         wrap_below_root(root, &Key::<SecurityCodeWrap>::generate(), &context).await?,
     ];
     let members: Vec<Vec<u8>> = rows.iter().map(KeyRow::member).collect();
-    let control = ControlKey::new(vec![control]);
+    let version = FIRST_VERSION;
+    let control = ControlKey::new(vec![Arc::new(SystemKey {
+        version,
+        key: control,
+    })]);
     let state = authority.first_state(&control, VAULT.number, &members);
     let transaction = db.begin().await?;
     let written = insert_system_keys(&transaction, environment, &rows, &state).await;

@@ -12,7 +12,6 @@ use cloakroom_platform::telemetry::catalog;
 
 use super::keyset::{KeysetAuthority, VAULT};
 use super::load::Loader;
-use super::mac_keys::MacKeys;
 use super::rotation::Generation;
 use super::store;
 use super::tenant_cache::TenantCache;
@@ -48,8 +47,8 @@ impl Keyring {
         // Before any key is loaded: what changes later has a higher one.
         let generation = Generation::new(store::find_generation(&loader.db).await?);
         let control = loader.load_system_keys().await?;
-        let control = control.into_iter().map(|version| version.key).collect();
-        let control = Arc::new(MacKeys::new(control));
+        let control = control.into_iter().map(Arc::new).collect();
+        let control = Arc::new(ControlKey::new(control));
         // From here on, every keyset is verified; the next statement verifies the one that the control key is in.
         let control = loader.control.get_or_init(|| control).clone();
         let audit_authority = Arc::new(AuditAuthority::load(&loader).await?);
@@ -102,6 +101,8 @@ impl Keyring {
     /// Replaces cached keys after the database rejected a value that was sealed under an old version.
     pub async fn replace_stale(&self, tenant: TenantId) {
         catalog::KEYS_STALE_WRITES.increment(1);
+        // The control key may be the one that was replaced.
+        self.catch_up().await;
         // The next use loads them, and reports a failure.
         self.tenants.evict(tenant).await;
     }
@@ -110,13 +111,16 @@ impl Keyring {
     pub async fn evict(&self, owner: TenantId) {
         match owner == VAULT {
             // A failure is repeated with the next heartbeat.
-            true => self.read_generation().await,
+            true => {
+                self.catch_up().await;
+            }
             false => self.tenants.evict(owner).await,
         }
     }
 
     /// Loads the keys of the vault again.
     pub(super) async fn reload_vault_keys(&self) -> Result<(), Error> {
+        self.loader.reload_control(&self.control).await?;
         self.audit_authority.reload().await?;
         self.security_codes
             .replace(self.loader.load_system_keys().await?);

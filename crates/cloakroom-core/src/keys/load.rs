@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use cloakroom_crypto::{
-    Data, Fingerprinting, Index, Key, KeyPurpose, Purpose, Reply, Request, RootKek, SealsRecords,
-    TenantKek, WrapContext, Wraps,
+    Control, Data, Fingerprinting, Index, Key, KeyPurpose, Purpose, Reply, Request, RootKek,
+    SealsRecords, TenantKek, WrapContext, Wraps,
 };
 use cloakroom_custody::RootKeys;
 use cloakroom_platform::ids::TenantId;
@@ -12,7 +12,7 @@ use cloakroom_platform::storage::Db;
 use cloakroom_platform::telemetry::catalog;
 
 use super::keyset::{KeysetAuthority, KeysetMismatch, VAULT};
-use super::store::{self, KeyRow};
+use super::store::{self, KeyRow, ListedKeys};
 use super::tenant_keys::{DigestKey, DigestKeys, SealingKeys};
 use super::{ControlKey, Error, State, TenantKeys, unwrap_below_root};
 
@@ -76,6 +76,11 @@ impl Loader {
             match verified {
                 Ok(()) => return Ok(listed.rows),
                 Err(KeysetMismatch::Older) if attempt < ATTEMPTS => attempt += 1,
+                // This process was stopped while the control key was replaced.
+                Err(_) if is_by_newer_control(control, &listed) && attempt < ATTEMPTS => {
+                    attempt += 1;
+                    self.load_newer_control(control).await?;
+                }
                 Err(_) => {
                     catalog::KEYS_ALTERED.increment(1);
                     return Err(Error::AlteredKeyset(match owner == VAULT {
@@ -85,6 +90,39 @@ impl Loader {
                 }
             }
         }
+    }
+
+    /// Loads the control key again.
+    pub(super) async fn reload_control(&self, control: &ControlKey) -> Result<(), Error> {
+        let rows = self.list_system_keys().await?;
+        control.replace(self.unwrap_control(&rows).await?);
+        Ok(())
+    }
+
+    /// Loads versions of the control key that were added after those of this process. They authenticate the keyset of the
+    /// vault themselves: the root key wrapped them. Older ones never do, because a former version may have leaked.
+    async fn load_newer_control(&self, control: &ControlKey) -> Result<(), Error> {
+        let listed = store::list_system_keys(&self.db).await?;
+        let known = control.versions();
+        let newest = known.iter().map(|key| key.version).max();
+        let is_known = |version| known.iter().any(|key| key.version == version);
+        let mut trusted = self.unwrap_control(&listed.rows).await?;
+        trusted.retain(|key| is_known(key.version) || newest < Some(key.version));
+        let trusted = ControlKey::new(trusted);
+        let owner = VAULT.number;
+        match self
+            .authority
+            .verify_keyset(&trusted, owner, &listed.keyset)
+        {
+            Ok(()) => control.replace(trusted.versions().to_vec()),
+            Err(_) => return Err(Error::AlteredKeyset("the vault".to_owned())),
+        }
+        Ok(())
+    }
+
+    async fn unwrap_control(&self, rows: &[KeyRow]) -> Result<Vec<Arc<SystemKey<Control>>>, Error> {
+        let versions = self.unwrap_system_keys(rows).await?;
+        Ok(versions.into_iter().map(Arc::new).collect())
     }
 
     /// Unwraps every usable key-encryption key of a tenant.
@@ -248,6 +286,11 @@ impl Loader {
         }
         Ok(())
     }
+}
+
+fn is_by_newer_control(control: &ControlKey, listed: &ListedKeys) -> bool {
+    let state = listed.keyset.state.as_ref();
+    state.is_some_and(|state| control.is_older_than(&state.row_mac))
 }
 
 /// A version of a key of the vault.

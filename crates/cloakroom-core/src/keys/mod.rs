@@ -5,13 +5,13 @@
 
 mod api;
 mod audit_authority;
+mod control_key;
 mod create;
 mod destroy;
 mod inspect;
 mod keyring;
 mod keyset;
 mod load;
-mod mac_keys;
 mod rotation;
 mod security_code_kek;
 mod signing_keys;
@@ -24,6 +24,8 @@ pub use cloakroom_custody::{Failure, RootKey, RootKeys, create_file};
 use cloakroom_platform::storage;
 
 pub use self::audit_authority::{AuditAuthority, AuthorityKey, proof_heading};
+pub(crate) use self::control_key::version_of;
+pub use self::control_key::{ControlKey, Renewal, StoredMac};
 pub use self::create::{NewTenantKeys, initialize};
 pub use self::destroy::destroy_tenant_keys;
 pub use self::inspect::{KeyReport, inspect};
@@ -31,7 +33,6 @@ pub use self::keyring::Keyring;
 pub use self::keyset::{
     KeysetAuthority, KeysetChange, KeysetMismatch, KeysetState, StoredKeyset, VAULT,
 };
-pub use self::mac_keys::ControlKey;
 pub use self::rotation::{
     KeyVersion, NewKek, NewVersion, ResealedPage, Rewrapped, Transition, change_state,
     count_change, raise_digest_fence,

@@ -3,6 +3,7 @@
 mod api;
 mod color;
 mod delete;
+mod examine;
 mod find;
 mod image;
 mod row;
@@ -19,6 +20,7 @@ use uuid::Uuid;
 pub use self::api::routes;
 pub use self::color::{Color, Colors, DARK_SURFACE, LIGHT_SURFACE};
 pub use self::delete::delete;
+pub use self::examine::examine_rows;
 pub use self::find::{find, find_by_id, find_for_page};
 pub use self::image::{Image, ImageKind};
 pub use self::set::{NewBranding, NewColors, set};

@@ -3,6 +3,7 @@
 mod api;
 mod authorize;
 mod create;
+mod renew;
 mod store;
 mod sweep;
 
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 pub use self::api::routes;
 pub use self::authorize::{NewAuthorization, authorize};
 pub use self::create::{CreatedSession, create};
+pub use self::renew::renew_macs;
 pub(crate) use self::store::STATEMENTS;
 pub use self::sweep::sweep;
 

@@ -2,6 +2,7 @@
 
 use cloakroom_core::access::SessionRow;
 use cloakroom_core::audit::{AuditedStatement, audited};
+use cloakroom_core::fenced_mac;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 use tokio_postgres::Row;
@@ -13,7 +14,7 @@ statements! {
             insert into session
                 (lookup, tenant_id, application_id, session_id, key_digest, nonce_digest, expires_at,
                  row_mac)
-            values ($1, $2, $3, $4, $5, $6, $7, $8)
+            values ($1, $2, $3, $4, $5, $6, $7, ", fenced_mac!("$8"), ")
             returning true
         ), ", audited!("fresh", entries = "$9", responses = "$10", events = "$11"), "
         select true
@@ -26,14 +27,30 @@ statements! {
           and nonce_digest = $2
           and expires_at > now()
         for update";
-    AUTHORIZE: "sessions::authorize" =
+    AUTHORIZE: "sessions::authorize" = concat!(
         "update session
         set grants = $3,
             expires_at = $4,
             authorized_by = $5,
-            row_mac = $6
+            row_mac = ", fenced_mac!("$6"), "
         where tenant_id = $1
-          and nonce_digest = $2";
+          and nonce_digest = $2");
+    // Rows of all tenants, for the rotation of the control key.
+    LIST_AFTER: "sessions::list_after" =
+        "select lookup, tenant_id, application_id, session_id, key_digest, nonce_digest, grants,
+               expires_at, row_mac
+        from session
+        where lookup > $1
+          and expires_at > now()
+        order by lookup
+        limit $2";
+    RENEW: "sessions::renew" =
+        "update session
+        set row_mac = renewed.after
+        from unnest($1::text[], $2::bytea[], $3::bytea[]) as renewed (lookup, before, after)
+        where session.lookup = renewed.lookup
+          and session.row_mac = renewed.before
+        returning true";
     // The sessions that expired first are deleted first. Concurrent sweeps of several nodes take turns.
     SWEEP: "sessions::sweep" =
         "with due as (
@@ -79,20 +96,40 @@ pub(super) async fn lock(
     let rows = transaction
         .run(&LOCK, &[&tenant.number, &nonce_digest])
         .await?;
-    let session = |row: &Row| {
-        let session = SessionRow {
-            lookup: row.get(0),
-            tenant_number: row.get(1),
-            application: row.get(2),
-            id: row.get(3),
-            key_digest: row.get(4),
-            nonce_digest: row.get(5),
-            grants: row.get(6),
-            expires_at: row.get(7),
-        };
-        (session, row.get(8))
+    Ok(rows.first().map(read))
+}
+
+fn read(row: &Row) -> (SessionRow, Vec<u8>) {
+    let session = SessionRow {
+        lookup: row.get(0),
+        tenant_number: row.get(1),
+        application: row.get(2),
+        id: row.get(3),
+        key_digest: row.get(4),
+        nonce_digest: row.get(5),
+        grants: row.get(6),
+        expires_at: row.get(7),
     };
-    Ok(rows.first().map(session))
+    (session, row.get(8))
+}
+
+/// Lists sessions of all tenants after a lookup value, in order, each with its MAC.
+pub(super) async fn list_after(
+    db: &Db,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<(SessionRow, Vec<u8>)>, Error> {
+    let rows = db.read(&LIST_AFTER, &[&after, &limit]).await?;
+    Ok(rows.iter().map(read).collect())
+}
+
+/// Replaces MACs, each if the row still has the one before; returns how many.
+pub(super) async fn renew(db: &Db, renewed: &[(String, Vec<u8>, Vec<u8>)]) -> Result<u64, Error> {
+    let lookups: Vec<&str> = renewed.iter().map(|(lookup, ..)| lookup.as_str()).collect();
+    let before: Vec<&[u8]> = renewed.iter().map(|(_, before, _)| &before[..]).collect();
+    let after: Vec<&[u8]> = renewed.iter().map(|(.., after)| &after[..]).collect();
+    let rows = db.write(&RENEW, &[&lookups, &before, &after]).await?;
+    Ok(rows.len() as u64)
 }
 
 pub(super) async fn authorize(

@@ -128,14 +128,15 @@ fn is_server_failure(code: &SqlState) -> bool {
     matches!(class, Some("08" | "53" | "57" | "58")) || *code == SqlState::READ_ONLY_SQL_TRANSACTION
 }
 
-/// Columns of encrypted values. Statements set them to null if the key was replaced, which the database rejects.
-const SEALED_COLUMNS: [&str; 2] = ["sealed", "secret"];
+/// Columns of encrypted values and of MACs. Statements set them to null if the key was replaced, which the database
+/// rejects.
+const KEYED_COLUMNS: [&str; 5] = ["sealed", "secret", "row_mac", "mac", "digest"];
 
 fn is_stale_key(error: &DbError) -> bool {
     *error.code() == SqlState::NOT_NULL_VIOLATION
         && error
             .column()
-            .is_some_and(|column| SEALED_COLUMNS.contains(&column))
+            .is_some_and(|column| KEYED_COLUMNS.contains(&column))
 }
 
 /// Converts a driver error, dropping the server's message.

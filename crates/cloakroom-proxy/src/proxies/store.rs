@@ -101,6 +101,14 @@ statements! {
           and proxy_id > $2
         order by proxy_id
         limit $3";
+    LIST_AFTER: "proxies::list_after" = concat!(
+        "select ", columns!(), "
+        from proxy
+        where tenant_id = $1
+          and proxy_id > $2
+        order by proxy_id
+        limit $3"
+    );
     LOCK: "proxies::lock" = concat!(
         "select ", columns!(), "
         from proxy
@@ -217,6 +225,18 @@ pub(super) async fn list_ids(
     let params: Params<'_> = &[&tenant.number, &after, &limit];
     let rows = db.read(&LIST_IDS, params).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// Lists up to `limit` proxies after an id.
+pub(super) async fn list_after(
+    db: &Db,
+    tenant: TenantId,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<StoredProxy>, Error> {
+    let params: Params<'_> = &[&tenant.number, &after, &limit];
+    let rows = db.read(&LIST_AFTER, params).await?;
+    Ok(rows.iter().map(StoredProxy::read).collect())
 }
 
 /// Finds a proxy and locks it against changes.

@@ -28,7 +28,7 @@ pub use self::adapter::{Adapter, CardLookup, NetworkRange};
 pub use self::directory::DirectoryServer;
 pub use self::failure::{ErrorSource, NetworkFailure};
 pub use self::network::Network;
-pub use self::ranges::{missing_ranges, refresh_all_ranges, tend};
+pub use self::ranges::{missing_ranges, refresh_all_ranges, renew_macs, tend};
 pub(crate) use self::store::STATEMENTS;
 
 #[derive(Debug, thiserror::Error)]

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloakroom_core::access::RenewedRows;
+use cloakroom_core::keys::Renewal;
 use cloakroom_core::vault::Vault;
 use cloakroom_emv3ds::{
     Component, Erro, ErrorCode, Fault, Message, MessageKind, PReq, RangeTable, Version, read, write,
 };
-use cloakroom_platform::ids;
 use cloakroom_platform::telemetry::catalog;
+use cloakroom_platform::{ids, storage};
 
 use super::directory::{DirectoryServer, RangeSnapshot};
 use super::store::{self, StoredVersion};
@@ -65,7 +67,7 @@ async fn load(vault: &Vault, directory: &DirectoryServer) -> Result<(), Error> {
     else {
         return Ok(());
     };
-    let parts = parts(directory, stored.version, &text);
+    let parts = parts(directory.key(), stored.version, &text);
     let is_authentic =
         vault
             .keys
@@ -95,10 +97,30 @@ async fn load(vault: &Vault, directory: &DirectoryServer) -> Result<(), Error> {
     Ok(())
 }
 
+/// Computes the MACs of all stored ranges again after the control key was replaced, also those of directory servers that
+/// this node does not know.
+pub async fn renew_macs(vault: &Vault) -> Result<RenewedRows, storage::Error> {
+    let control = vault.keys.control();
+    let mut rows = RenewedRows::default();
+    for stored in store::list(&vault.db).await? {
+        rows.scanned += 1;
+        let parts = parts(&stored.directory, stored.version, &stored.ranges);
+        let parts = parts.each_ref().map(Vec::as_slice);
+        match control.renew(DOMAIN, &parts, &stored.digest) {
+            Renewal::Current => {}
+            Renewal::Altered => rows.altered += 1,
+            Renewal::Renewed(renewed) => {
+                rows.renewed += store::renew(&vault.db, &stored, &renewed).await?;
+            }
+        }
+    }
+    Ok(rows)
+}
+
 /// Input of the MAC over stored ranges.
-fn parts(directory: &DirectoryServer, version: i32, text: &str) -> [Vec<u8>; 3] {
+fn parts(directory: &str, version: i32, text: &str) -> [Vec<u8>; 3] {
     [
-        directory.key().as_bytes().to_vec(),
+        directory.as_bytes().to_vec(),
         version.to_be_bytes().to_vec(),
         text.as_bytes().to_vec(),
     ]
@@ -276,7 +298,7 @@ async fn store_ranges(
     };
     let known = directory.ranges.load().version;
     let version = known.wrapping_add(1);
-    let parts = parts(directory, version, &text);
+    let parts = parts(directory.key(), version, &text);
     let digest = vault
         .keys
         .control()

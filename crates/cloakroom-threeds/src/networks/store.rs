@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use cloakroom_platform::storage::{Db, Error, statements};
+use cloakroom_core::fenced_mac;
+use cloakroom_platform::storage::{Db, Error, Params, statements};
+use tokio_postgres::Row;
 
 statements! {
     FIND_VERSION: "card_networks::find_place" =
@@ -28,15 +30,25 @@ statements! {
         "update card_range_table
         set asked_at = now() - make_interval(secs => $2)
         where directory = $1";
-    KEEP: "card_networks::keep" =
+    KEEP: "card_networks::keep" = concat!(
         "update card_range_table
         set version = $2,
             ranges = $3,
-            digest = $4,
+            digest = ", fenced_mac!("$4"), ",
             refreshed_at = now(),
             asked_at = now()
         where directory = $1
           and version = $2 - 1
+        returning true");
+    LIST: "card_networks::list" =
+        "select directory, version, ranges, digest
+        from card_range_table
+        where version > 0";
+    RENEW: "card_networks::renew" =
+        "update card_range_table
+        set digest = $3
+        where directory = $1
+          and digest = $2
         returning true";
 }
 
@@ -64,6 +76,31 @@ pub(super) async fn find_ranges(
         .read_optional(&FIND_RANGES, &[&directory, &version])
         .await?;
     Ok(row.map(|row| (row.get(0), row.get(1))))
+}
+
+/// Stored ranges of a directory server. Not verified yet.
+pub(super) struct StoredRanges {
+    pub directory: String,
+    pub version: i32,
+    pub ranges: String,
+    pub digest: Vec<u8>,
+}
+
+pub(super) async fn list(db: &Db) -> Result<Vec<StoredRanges>, Error> {
+    let rows = db.read(&LIST, &[]).await?;
+    let stored = |row: &Row| StoredRanges {
+        directory: row.get(0),
+        version: row.get(1),
+        ranges: row.get(2),
+        digest: row.get(3),
+    };
+    Ok(rows.iter().map(stored).collect())
+}
+
+/// Replaces the MAC of ranges, if it still is the one before; returns how many were replaced.
+pub(super) async fn renew(db: &Db, stored: &StoredRanges, digest: &[u8]) -> Result<u64, Error> {
+    let params: Params<'_> = &[&stored.directory, &stored.digest, &digest];
+    Ok(db.write(&RENEW, params).await?.len() as u64)
 }
 
 /// Acquires the lease to refresh the ranges, unless they were requested within `period`.

@@ -1,6 +1,6 @@
 //! Imports a compiled table: writes it next to the current one, then switches atomically.
 
-use cloakroom_core::keys::ControlKey;
+use cloakroom_core::keys::{ControlKey, StoredMac};
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage::Db;
 
@@ -73,7 +73,7 @@ async fn switch(db: &Db, control: &ControlKey, version: i32, counts: Counts) -> 
 
 pub(super) const TABLE_MAC_DOMAIN: &str = "bins.table.v1";
 
-fn table_digest(control: &ControlKey, version: i32, counts: Counts) -> [u8; 32] {
+fn table_digest(control: &ControlKey, version: i32, counts: Counts) -> StoredMac {
     let parts = table_parts(version, counts);
     control.authenticate(TABLE_MAC_DOMAIN, &parts.each_ref().map(Vec::as_slice))
 }

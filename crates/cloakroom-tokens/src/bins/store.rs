@@ -1,6 +1,7 @@
 //! SQL statements for the BIN table, which belongs to the vault and not to a tenant.
 
-use cloakroom_platform::storage::{Db, Error, Transaction, statements};
+use cloakroom_core::fenced_mac;
+use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 use jiff::Timestamp;
 
 use super::chunk::ChunkPosition;
@@ -11,19 +12,33 @@ statements! {
         select coalesce(max(version), 0) + 1, $1
         from bin_table
         returning version";
-    INSERT_CHUNK: "bins::insert_chunk" =
+    INSERT_CHUNK: "bins::insert_chunk" = concat!(
         "insert into bin_chunk (version, position, content, digest)
-        values ($1, $2, $3, $4)";
+        values ($1, $2, $3, ", fenced_mac!("$4"), ")");
     RETIRE: "bins::retire" =
         "update bin_table
         set is_current = false
         where is_current";
-    PROMOTE: "bins::promote" =
+    PROMOTE: "bins::promote" = concat!(
         "update bin_table
         set is_current = true, row_count = $2, chunk_count = $3, byte_count = $4, digest = $5,
             imported_at = now()
         where version = $1
-        returning version";
+          and ", fenced_mac!("$5"), " is not null
+        returning version");
+    RENEW_CHUNK: "bins::renew_chunk" =
+        "update bin_chunk
+        set digest = $4
+        where version = $1
+          and position = $2
+          and digest = $3
+        returning true";
+    RENEW_TABLE: "bins::renew_table" =
+        "update bin_table
+        set digest = $3
+        where version = $1
+          and digest = $2
+        returning true";
     DELETE_OLDER_CHUNKS: "bins::delete_older_chunks" =
         "delete from bin_chunk
         where version < $1";
@@ -123,6 +138,27 @@ pub(super) async fn find_current(db: &Db) -> Result<Option<Current>, Error> {
         digest: row.get::<_, Option<_>>(5).unwrap_or_default(),
         imported_at: row.get(6),
     }))
+}
+
+/// Replaces the MAC of a chunk, if it still is the one before; returns how many were replaced.
+pub(super) async fn renew_chunk(
+    db: &Db,
+    position: ChunkPosition,
+    (before, after): (&[u8], &[u8]),
+) -> Result<u64, Error> {
+    let ChunkPosition { version, position } = position;
+    let params: Params<'_> = &[&version, &position, &before, &after];
+    Ok(db.write(&RENEW_CHUNK, params).await?.len() as u64)
+}
+
+/// Replaces the MAC of a table, if it still is the one before; returns how many were replaced.
+pub(super) async fn renew_table(
+    db: &Db,
+    version: i32,
+    (before, after): (&[u8], &[u8]),
+) -> Result<u64, Error> {
+    let params: Params<'_> = &[&version, &before, &after];
+    Ok(db.write(&RENEW_TABLE, params).await?.len() as u64)
 }
 
 /// Finds a chunk and its MAC.

@@ -11,6 +11,7 @@ mod health;
 mod list;
 mod outcome;
 mod payload;
+mod renew;
 mod replay;
 mod run;
 mod schedule;
@@ -21,7 +22,10 @@ mod sweep;
 pub use self::api::routes;
 pub use self::delivery::{Delivery, State};
 pub use self::list::{DeliveryPage, PageRequest, Position, list};
+pub use self::renew::{RenewedUntil, renew_macs};
 pub use self::replay::{ReplayRange, Replayed, Selection, replay, replay_as_operator};
 pub use self::run::run;
-pub(crate) use self::store::{LOG_STATEMENTS, MAINTENANCE_STATEMENTS, STATEMENTS};
+pub(crate) use self::store::{
+    LOG_STATEMENTS, MAINTENANCE_STATEMENTS, RENEW_STATEMENTS, STATEMENTS,
+};
 pub use self::sweep::{measure, sweep};

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::store::{self, PhaseChange};
-use super::{Error, Phase, Rotation, key_entry, proof, rewrite};
+use super::{Error, Phase, Rotation, key_entry, proof, remac, rewrite};
 use crate::node::Node;
 
 /// Longer than a page takes; renewed with every page, and another node takes over after a crash.
@@ -97,13 +97,24 @@ impl Run {
 
     /// Makes the next step of a rotation.
     async fn advance(&mut self, node: &Node, rotation: &Rotation) -> Result<Step, Error> {
-        match rotation.phase {
+        let advanced = match rotation.phase {
             Phase::Added => promote(node, rotation).await,
             Phase::Promoted => close(node, rotation).await,
             Phase::Closed => drain(node, rotation).await,
+            Phase::Rewriting if rotation.purpose == KeyPurpose::Control => {
+                remac::renew(node, rotation, self).await
+            }
             Phase::Rewriting => rewrite::page(node, rotation).await,
             Phase::Proving => proof::prove(node, rotation, self).await,
             Phase::Proved | Phase::Destroyed => Ok(Step::Waiting),
+        };
+        match advanced {
+            // This node has not loaded the keys of the last change yet.
+            Err(Error::Storage(storage::Error::StaleKey)) => {
+                node.keys.evict(rotation.tenant).await;
+                Ok(Step::Waiting)
+            }
+            advanced => advanced,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Rotation of keys while the vault serves.
 //!
 //! An operator starts a rotation (`start`): a new version is added, which nodes load. Any node advances it (`advance`): the
-//! new version is promoted, the old one closed for writes, all rows are sealed again or their digests computed again
-//! (`rewrite`), and a full scan proves that none is left (`proof`, `digest_scan`). Then an operator destroys the old version (`retire`).
+//! new version is promoted, the old one closed for writes, all rows are sealed again or their digests or MACs computed
+//! again (`rewrite`, `remac`), and a full scan proves that none is left (`proof`, `digest_scan`). Then an operator destroys the old version (`retire`).
 //!
 //! What is allowed follows from the states of the keys, which are authenticated. The table of rotations is progress only.
 
@@ -11,6 +11,7 @@ mod digest_scan;
 mod kek;
 mod phase;
 mod proof;
+mod remac;
 mod retire;
 mod rewrite;
 mod root;
@@ -40,7 +41,7 @@ pub use self::root::{RootReport, rotate_root};
 pub use self::schedule::start_due;
 pub use self::start::start;
 pub use self::status::{Progress, measure, status};
-pub(crate) use self::store::{SCAN_STATEMENTS, STATEMENTS};
+pub(crate) use self::store::{MAC_STATEMENTS, SCAN_STATEMENTS, STATEMENTS};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -11,8 +11,9 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::advance::{Run, Step};
+use super::digest_scan::Scan;
 use super::store::{self, PhaseChange, TABLES};
-use super::{Error, Phase, Rotation, digest_scan, key_entry};
+use super::{Error, Phase, Rotation, digest_scan, key_entry, remac};
 use crate::node::Node;
 
 /// Rows that one statement of the scan counts.
@@ -51,25 +52,8 @@ pub(super) async fn prove(node: &Node, rotation: &Rotation, run: &mut Run) -> Re
     if is_repeated && waited.as_secs() % REPEATED_EVERY_SECONDS >= ATTEMPT_SECONDS {
         return Ok(Step::Waiting);
     }
-    let (scanned, found) = match rotation.purpose {
-        KeyPurpose::Reply => {
-            let page = store::count_responses(&node.db, rotation.tenant, rotation.from).await?;
-            (Vec::new(), page.found)
-        }
-        KeyPurpose::Request => (Vec::new(), u64::from(any_requests(node, rotation).await?)),
-        KeyPurpose::Fingerprint | KeyPurpose::Index => {
-            match digest_scan::scan(node, rotation, run).await? {
-                Some(scan) => scan,
-                None => return Ok(Step::Waiting),
-            }
-        }
-        KeyPurpose::SecurityCodeWrap => (
-            Vec::new(),
-            u64::from(any_security_codes(node, rotation).await?),
-        ),
-        // What it certified is verified by its public key, which the statement names.
-        KeyPurpose::AuditAuthority => (Vec::new(), 0),
-        _ => scan(node, rotation.tenant, rotation.from).await?,
+    let Some((scanned, found)) = scan_all(node, rotation, run).await? else {
+        return Ok(Step::Waiting);
     };
     failpoint("rotation.scanned")?;
     if found > 0 {
@@ -109,6 +93,27 @@ pub(super) async fn prove(node: &Node, rotation: &Rotation, run: &mut Run) -> Re
             Err(error.into())
         }
     }
+}
+
+/// Rows of each table, and how many of all depend on the old version. `None` if this node cannot scan at present.
+async fn scan_all(node: &Node, rotation: &Rotation, run: &mut Run) -> Result<Scan, Error> {
+    let found = match rotation.purpose {
+        KeyPurpose::Data => return scan(node, rotation.tenant, rotation.from).await.map(Some),
+        KeyPurpose::Fingerprint | KeyPurpose::Index => {
+            return digest_scan::scan(node, rotation, run).await;
+        }
+        KeyPurpose::Control => return remac::scan(node, rotation, run).await,
+        KeyPurpose::Reply => {
+            let page = store::count_responses(&node.db, rotation.tenant, rotation.from).await?;
+            page.found
+        }
+        KeyPurpose::Request => u64::from(any_requests(node, rotation).await?),
+        KeyPurpose::SecurityCodeWrap => u64::from(any_security_codes(node, rotation).await?),
+        // What it certified is verified by its public key, which the statement names.
+        KeyPurpose::AuditAuthority => 0,
+        other => return Err(Error::Purpose(other.name())),
+    };
+    Ok(Some((Vec::new(), found)))
 }
 
 /// Whether a request under the old version of its key may still be repeated. Rows do not name the version, so everything

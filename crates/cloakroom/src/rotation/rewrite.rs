@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::advance::Step;
 use super::store::{self, Counts, TABLES};
-use super::{Error, Phase, Rotation};
+use super::{Error, Phase, Rotation, remac};
 use crate::node::Node;
 
 /// Rows of one statement. It locks them for a few milliseconds.
@@ -78,12 +78,13 @@ pub(super) fn table(rotation: &Rotation) -> Option<&'static str> {
         KeyPurpose::Data => TABLES.get(step).map(|(table, _)| *table),
         KeyPurpose::Fingerprint => ["token", "token_intent"].get(step).copied(),
         KeyPurpose::Index => ["token"].get(step).copied(),
+        KeyPurpose::Control => remac::STEPS.get(step).copied(),
         _ => None,
     }
 }
 
 /// The pause after a page: the slower the database, the longer.
-pub(super) fn pause(duration: Duration, rows: u64) -> Duration {
+fn pause(duration: Duration, rows: u64) -> Duration {
     let share = (rows as f64 / PAGE as f64).max(0.1);
     let slowness = duration.as_secs_f64() / (IDLE_PAGE.as_secs_f64() * share);
     duration.mul_f64(slowness.clamp(PAUSE_MIN, PAUSE_MAX))

@@ -25,7 +25,7 @@ const PURPOSES: [KeyPurpose; 5] = [
     KeyPurpose::Request,
 ];
 /// The same of the vault: no client stores anything under them.
-const PURPOSES_OF_VAULT: [KeyPurpose; 2] = start::OF_VAULT;
+const PURPOSES_OF_VAULT: [KeyPurpose; 3] = start::OF_VAULT;
 /// Longer than a run, and shorter than the time to the next one.
 const LEASE: Duration = Duration::from_secs(60);
 

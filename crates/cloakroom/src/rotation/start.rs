@@ -21,8 +21,11 @@ const OF_TENANTS: [KeyPurpose; 5] = [
 ];
 
 /// The same of the vault.
-pub(super) const OF_VAULT: [KeyPurpose; 2] =
-    [KeyPurpose::AuditAuthority, KeyPurpose::SecurityCodeWrap];
+pub(super) const OF_VAULT: [KeyPurpose; 3] = [
+    KeyPurpose::Control,
+    KeyPurpose::AuditAuthority,
+    KeyPurpose::SecurityCodeWrap,
+];
 
 /// Adds the next version of a key of a tenant or of the vault, and returns it. Nodes do the rest.
 ///

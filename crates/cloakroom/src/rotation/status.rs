@@ -1,12 +1,13 @@
 //! Lists rotations with their progress, for an operator.
 
 use cloakroom_core::vault::Vault;
+use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::storage;
 use cloakroom_platform::telemetry::catalog;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
-use super::{Phase, Rotation, rewrite, store};
+use super::{Phase, Rotation, remac, rewrite, store};
 
 /// Open rotations that metrics count.
 const MEASURED_MAX: i64 = 100;
@@ -46,6 +47,9 @@ impl Progress {
         let table = rewrite::table(&rotation);
         let fraction = match rotation.phase {
             Phase::Added | Phase::Promoted | Phase::Closed => 0.0,
+            Phase::Rewriting if rotation.purpose == KeyPurpose::Control => {
+                f64::from(rotation.step) / remac::STEPS.len() as f64
+            }
             // Tokens are nearly all rows.
             Phase::Rewriting if rotation.step == 0 => position_in_table(rotation.position),
             _ => 1.0,

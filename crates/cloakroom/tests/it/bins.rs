@@ -26,7 +26,7 @@ fn table(text: &str) -> Table {
     bins::read(&file, &mut |_| {}).unwrap()
 }
 
-fn table_with_funding(funding: &str) -> Table {
+pub(crate) fn table_with_funding(funding: &str) -> Table {
     table(&format!(
         "low,funding,segment\n400000,{funding},{funding}\n"
     ))

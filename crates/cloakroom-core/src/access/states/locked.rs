@@ -4,7 +4,7 @@ use cloakroom_platform::storage::{self, Transaction};
 
 use super::{AccessStates, Bucket, StateRow, digest, store};
 use crate::access::AuthenticatedRow as _;
-use crate::keys::ControlKey;
+use crate::keys::{ControlKey, version_of};
 
 /// Why a bucket cannot be changed.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,8 @@ pub enum LockError {
 pub struct LockedBucket {
     state: StateRow,
     macs: Vec<Vec<u8>>,
+    /// The versions of the control key that made the MACs of inserted rows.
+    versions: Vec<i32>,
     is_changed: bool,
 }
 
@@ -53,6 +55,7 @@ pub async fn lock(
         true => Ok(LockedBucket {
             state,
             macs,
+            versions: Vec::new(),
             is_changed: false,
         }),
         false => Err(LockError::Stale),
@@ -67,6 +70,16 @@ impl LockedBucket {
     /// Declares a row that the change inserts.
     pub fn insert(&mut self, row_mac: &[u8]) {
         self.macs.push(row_mac.to_vec());
+        self.is_changed = true;
+        // Keys have no MAC: their columns take its place.
+        if self.state.bucket != Bucket::KEYS {
+            let version = version_of(row_mac).map(u32::cast_signed);
+            self.versions.extend(version);
+        }
+    }
+
+    /// Declares that the state is written again with the same rows, because the control key was replaced.
+    pub fn renew(&mut self) {
         self.is_changed = true;
     }
 
@@ -93,7 +106,8 @@ impl LockedBucket {
             generation: self.state.generation.saturating_add(1),
             digest: digest(&self.macs).to_vec(),
         };
-        store::write(transaction, &next, &next.row_mac(control)).await?;
+        let row_mac = next.row_mac(control);
+        store::write(transaction, &next, &row_mac, &self.versions).await?;
         Ok(Some(next.generation))
     }
 }

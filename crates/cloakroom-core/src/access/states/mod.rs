@@ -10,6 +10,7 @@ mod keysets;
 mod locked;
 mod memory;
 mod reanchor;
+mod renew;
 pub(super) mod store;
 mod verify;
 
@@ -22,6 +23,9 @@ pub use self::bucket::Bucket;
 pub use self::locked::{LockError, LockedBucket, lock};
 pub use self::memory::AccessStates;
 pub use self::reanchor::{Anchored, Reanchored, reanchor};
+pub use self::renew::renew_swept;
+pub use self::store::MacTable;
+pub(crate) use self::store::{list_outdated, renew};
 pub use self::verify::verify_states;
 use super::AuthenticatedRow;
 use crate::keys::ControlKey;

@@ -54,7 +54,7 @@ pub async fn reanchor(
         let macs: Vec<Vec<u8>> = members.into_iter().map(|member| member.row_mac).collect();
         state.digest = digest(&macs).to_vec();
         state.generation = stored.saturating_add(1).max(now.as_microsecond());
-        store::write(transaction, &state, &state.row_mac(control)).await?;
+        store::write(transaction, &state, &state.row_mac(control), &[]).await?;
         written.generations.insert(bucket, state.generation);
         written.rows += macs.len();
     }

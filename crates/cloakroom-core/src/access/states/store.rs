@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use cloakroom_platform::ids::TenantId;
-use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
+use cloakroom_platform::storage::{Db, Error, Params, Statement, Transaction, statements};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{Bucket, StateRow};
-use crate::{application_bucket, key_member, proxy_bucket};
+use crate::access::renew::OutdatedMacs;
+use crate::{application_bucket, fenced_mac, key_member, proxy_bucket, replace_row_macs};
 
 /// Every row of a tenant that has a bucket: bucket, kind, id and MAC. Keys have no MAC of their own: their columns take its
 /// place.
@@ -70,13 +71,13 @@ macro_rules! members {
 
 statements! {
     // Inserts the state of an empty bucket or locks the existing one.
-    LOCK: "access::lock_state" =
+    LOCK: "access::lock_state" = concat!(
         "insert into access_state
             (tenant_id, bucket, generation, digest, row_mac)
-        values ($1, $2, $3, $4, $5)
+        values ($1, $2, $3, $4, ", fenced_mac!("$5"), ")
         on conflict (tenant_id, bucket) do update
         set generation = access_state.generation
-        returning generation, digest, row_mac";
+        returning generation, digest, row_mac");
     LIST_BUCKET: "access::list_bucket" = concat!(
         "select kind, id, row_mac
         from (
@@ -84,13 +85,27 @@ statements! {
         ) member
         where bucket = $2::smallint
         order by kind, id");
-    WRITE: "access::write_state" =
+    // `$6` has the versions that made the MACs of the rows which the change inserted.
+    WRITE: "access::write_state" = concat!(
         "update access_state
         set generation = $3,
             digest = $4,
-            row_mac = $5
+            row_mac = ", fenced_mac!("$5", "
+                  and not exists (
+                    select
+                    from system_key
+                    where purpose = 7
+                      and version = any($6::integer[])
+                      and state not in (2, 5)
+                  )"), "
         where tenant_id = $1
-          and bucket = $2";
+          and bucket = $2");
+    LIST_OUTDATED: "access::list_outdated_states" =
+        "select bucket
+        from access_state
+        where tenant_id = $1
+          and substring(row_mac from 1 for 4) <> int4send($2)
+        order by bucket";
     // States and rows in one statement, so that both are of the same moment.
     LIST: "access::list_states" = concat!(
         "select bucket::integer, null as kind, null as id, row_mac, generation, digest
@@ -102,6 +117,16 @@ statements! {
             ", members!(), "
         ) member
         order by bucket, kind, id");
+    RENEW_TENANT: "access::renew_tenant" = replace_row_macs!("tenant", "public_id");
+    RENEW_DELETION: "access::renew_deletion" =
+        replace_row_macs!("tenant_deletion", "requested_by");
+    RENEW_BRANDING: "access::renew_branding" = replace_row_macs!("branding", "branding_id");
+    RENEW_WEBHOOK: "access::renew_webhook" = replace_row_macs!("webhook", "webhook_id");
+    RENEW_EXPORT: "access::renew_export" = replace_row_macs!("export_request", "export_id");
+    RENEW_APPLICATION: "access::renew_application" =
+        replace_row_macs!("application", "application_id");
+    RENEW_KEY: "access::renew_key" = replace_row_macs!("application_key", "key_id");
+    RENEW_PROXY: "access::renew_proxy" = replace_row_macs!("proxy", "proxy_id");
     // Tenants whose own row was deleted by SQL: Cloakroom keeps those of deleted tenants.
     LIST_ORPHANS: "access::list_orphaned_states" =
         "select distinct tenant_id
@@ -113,6 +138,46 @@ statements! {
             where tenant.tenant_id = access_state.tenant_id
         )
         order by tenant_id";
+}
+
+/// A table whose rows have MACs and are in a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MacTable {
+    Tenant,
+    TenantDeletion,
+    Branding,
+    Webhook,
+    ExportRequest,
+    Application,
+    ApplicationKey,
+    Proxy,
+}
+
+impl MacTable {
+    fn renewal(self) -> &'static Statement {
+        match self {
+            Self::Tenant => &RENEW_TENANT,
+            Self::TenantDeletion => &RENEW_DELETION,
+            Self::Branding => &RENEW_BRANDING,
+            Self::Webhook => &RENEW_WEBHOOK,
+            Self::ExportRequest => &RENEW_EXPORT,
+            Self::Application => &RENEW_APPLICATION,
+            Self::ApplicationKey => &RENEW_KEY,
+            Self::Proxy => &RENEW_PROXY,
+        }
+    }
+}
+
+/// Replaces MACs, each if the row still has the one before. Returns those that were replaced, before and after.
+pub(crate) async fn renew(
+    transaction: &Transaction,
+    tenant: TenantId,
+    table: MacTable,
+    macs: &OutdatedMacs,
+) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+    let params: Params<'_> = &[&tenant.number, &macs.ids, &macs.before, &macs.after];
+    let rows = transaction.run(table.renewal(), params).await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
 /// A row of a bucket.
@@ -169,10 +234,12 @@ pub(super) async fn list_bucket(
     Ok(rows.iter().map(member).collect())
 }
 
+/// Writes a state. `versions` are those that made the MACs of inserted rows.
 pub(super) async fn write(
     transaction: &Transaction,
     state: &StateRow,
     row_mac: &[u8],
+    versions: &[i32],
 ) -> Result<(), Error> {
     let params: Params<'_> = &[
         &state.tenant_number,
@@ -180,9 +247,22 @@ pub(super) async fn write(
         &state.generation,
         &state.digest,
         &row_mac,
+        &versions,
     ];
     transaction.run(&WRITE, params).await?;
     Ok(())
+}
+
+/// Lists buckets of a tenant whose state has a MAC by another version of the control key.
+pub(crate) async fn list_outdated(
+    db: &Db,
+    tenant: TenantId,
+    version: u32,
+) -> Result<Vec<Bucket>, Error> {
+    let params: Params<'_> = &[&tenant.number, &version.cast_signed()];
+    let rows = db.read(&LIST_OUTDATED, params).await?;
+    let bucket = |row: &Row| Bucket::from_number(row.get(0));
+    Ok(rows.iter().map(bucket).collect())
 }
 
 /// A bucket of a tenant: its state, if it has one, and its rows.

@@ -1,4 +1,4 @@
-//! The fence of sealing keys in the database: no statement stores a value under a version that was replaced.
+//! The fence of keys in the database: no statement stores a value or a MAC under a version that was replaced.
 
 /// SQL for a value that is sealed under a data key of the tenant: the value itself if statements may still store it, null
 /// otherwise.
@@ -68,6 +68,59 @@ macro_rules! fenced_by {
             $condition,
             "
             )"
+        )
+    };
+}
+
+/// SQL for a MAC under the control key: the MAC itself if statements may still store it, null otherwise, which fails the
+/// statement like `fenced!`. The version is in its first four bytes. Purpose 7 is control.
+#[macro_export]
+macro_rules! fenced_mac {
+    ($mac:expr) => {
+        $crate::fenced_mac!($mac, "")
+    };
+    ($mac:expr, $condition:expr) => {
+        concat!(
+            "(
+                select ",
+            $mac,
+            "::bytea
+                from system_key fence
+                where fence.purpose = 7
+                  and fence.version = ('x' || encode(substring(",
+            $mac,
+            "::bytea from 1 for 4), 'hex'))::bit(32)::integer
+                  and fence.state in (2, 5)",
+            $condition,
+            "
+            )"
+        )
+    };
+}
+
+/// SQL that stores MACs computed again after the control key was replaced, in a table of tenants, each only if the row
+/// still has the one that was verified. No other column changes.
+#[macro_export]
+macro_rules! replace_row_macs {
+    ($table:literal, $id:literal) => {
+        concat!(
+            "update ",
+            $table,
+            "
+        set row_mac = renewed.after
+        from unnest($2::uuid[], $3::bytea[], $4::bytea[]) as renewed (id, before, after)
+        where ",
+            $table,
+            ".tenant_id = $1
+          and ",
+            $table,
+            ".",
+            $id,
+            " = renewed.id
+          and ",
+            $table,
+            ".row_mac = renewed.before
+        returning renewed.before, renewed.after"
         )
     };
 }

@@ -89,13 +89,15 @@ impl Keyring {
     /// not store either.
     pub(in crate::keys) async fn learn_if_stale(&self) {
         if self.generation.is_stale() {
-            self.read_generation().await;
+            self.catch_up().await;
         }
     }
 
-    pub(in crate::keys) async fn read_generation(&self) {
-        if let Ok(newest) = store::find_generation(&self.loader.db).await {
-            let _ignored = self.learn(newest).await;
+    /// Reads the generation and loads what changed. Returns whether keys were loaded: rows that did not verify may do so now.
+    pub async fn catch_up(&self) -> bool {
+        match store::find_generation(&self.loader.db).await {
+            Ok(newest) => self.learn(newest).await.unwrap_or(false),
+            Err(_) => false,
         }
     }
 }

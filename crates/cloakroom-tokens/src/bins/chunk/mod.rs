@@ -1,6 +1,6 @@
 //! Serialization of a compiled table into chunks that are stored, sent and verified one by one.
 
-use cloakroom_core::keys::ControlKey;
+use cloakroom_core::keys::{ControlKey, Renewal, StoredMac};
 
 use super::Error;
 use super::record::AdditionalCard;
@@ -221,7 +221,7 @@ pub(super) struct ChunkPosition {
 
 impl ChunkPosition {
     /// Computes a MAC under the control key: SQL cannot change what nodes show about cards.
-    pub(super) fn digest(self, control: &ControlKey, content: &[u8]) -> [u8; 32] {
+    pub(super) fn digest(self, control: &ControlKey, content: &[u8]) -> StoredMac {
         let [version, position] = self.parts();
         control.authenticate(CHUNK_MAC_DOMAIN, &[&version, &position, content])
     }
@@ -229,6 +229,12 @@ impl ChunkPosition {
     pub(super) fn verifies(self, control: &ControlKey, content: &[u8], digest: &[u8]) -> bool {
         let [version, position] = self.parts();
         control.verifies(CHUNK_MAC_DOMAIN, &[&version, &position, content], digest)
+    }
+
+    /// Verifies a chunk, and computes its MAC again if a former version of the key made it.
+    pub(super) fn renew(self, control: &ControlKey, content: &[u8], digest: &[u8]) -> Renewal {
+        let [version, position] = self.parts();
+        control.renew(CHUNK_MAC_DOMAIN, &[&version, &position, content], digest)
     }
 
     fn parts(self) -> [[u8; 4]; 2] {

@@ -1,7 +1,8 @@
-//! SQL statements of deliveries: claims and outcomes here, the log in `log.rs`, the sweep in `maintenance.rs`.
+//! SQL statements of deliveries: claims and outcomes here, the log in `log.rs`, the sweep in `maintenance.rs`, MACs in `renew.rs`.
 
 mod log;
 mod maintenance;
+mod renew;
 
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ pub(crate) use self::log::STATEMENTS as LOG_STATEMENTS;
 pub(super) use self::log::{exists, list, replay_event, replay_range};
 pub(crate) use self::maintenance::STATEMENTS as MAINTENANCE_STATEMENTS;
 pub(super) use self::maintenance::{expire, measure, sweep, sweep_orphans};
+pub(crate) use self::renew::STATEMENTS as RENEW_STATEMENTS;
+pub(super) use self::renew::{list_after, renew};
 use super::outcome::OutcomeRow;
 use super::slots::WebhookKey;
 

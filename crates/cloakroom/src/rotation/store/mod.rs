@@ -1,5 +1,6 @@
 //! SQL statements for rotations of keys and their proofs.
 
+mod macs;
 mod scan;
 
 use cloakroom_crypto::KeyPurpose;
@@ -9,6 +10,8 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+pub(crate) use self::macs::STATEMENTS as MAC_STATEMENTS;
+pub(super) use self::macs::{count_events, count_macs};
 pub(crate) use self::scan::STATEMENTS as SCAN_STATEMENTS;
 pub(super) use self::scan::{TABLES, any_requests, count_page, count_responses};
 use super::{Phase, Proof, Rotation};

@@ -6,6 +6,7 @@
 //! [`import`]: super::import
 
 mod approve;
+mod examine;
 mod manifest;
 mod request;
 mod run;
@@ -20,6 +21,7 @@ use cloakroom_tokens::tokens;
 use uuid::Uuid;
 
 pub use self::approve::{approve, cancel, list, request, verify_requests};
+pub use self::examine::examine_rows;
 pub use self::manifest::{Chunk, Manifest};
 pub use self::request::{ExportRequest, NewExport};
 pub use self::run::run;

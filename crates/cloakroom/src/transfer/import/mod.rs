@@ -9,6 +9,7 @@ mod columns;
 mod input;
 mod line;
 mod process;
+mod renew;
 mod store;
 
 use std::io::Read;
@@ -26,6 +27,7 @@ use uuid::Uuid;
 pub use self::columns::{ColumnMap, Columns};
 use self::input::{Batch, Records};
 use self::process::Context;
+pub use self::renew::{RenewedUntil, renew_macs};
 pub(super) use self::store::STATEMENTS;
 use super::PrivateKey;
 
@@ -57,6 +59,11 @@ pub enum Error {
          import_batch was changed outside the vault"
     )]
     ProgressLost { line: u64 },
+    #[error(
+        "the lines from {line} on were imported before the control key was replaced, and can no longer be compared; import \
+         the lines that are missing from a file of their own, under another name"
+    )]
+    KeyReplaced { line: u64 },
     #[error("another process runs the import of this name; wait for it, then run this one again")]
     Concurrent,
     #[error("the import was interrupted; run it again to continue")]

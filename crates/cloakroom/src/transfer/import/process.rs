@@ -95,6 +95,9 @@ impl Context {
             .report()
             .filter(|_| known.is_genuine(self.control(), row_mac));
         let mut report = report.ok_or(Error::Altered { line })?;
+        if !self.control().has_version_of(&known.content_mac) {
+            return Err(Error::KeyReplaced { line });
+        }
         let options = self.options.digest_text();
         let parts = content_parts(&options, &batch.records);
         let is_same = self

@@ -361,7 +361,7 @@ async fn a_digest_replaced_together_with_rows_needs_the_control_key() {
     let holder = creator(&vault, &tenant).await;
     save(&vault, "application_key").await;
     let content = "
-        select string_agg('\\x00000020'::bytea || row_mac, ''::bytea order by row_mac) as bytes
+        select string_agg('\\x00000024'::bytea || row_mac, ''::bytea order by row_mac) as bytes
         from (select row_mac from application union all select row_mac from application_key) granted";
     let digest = "sha256(int8send(10) || 'content.v1'::bytea || int8send(length(bytes)) || bytes)";
     let is_equal = format!(

@@ -1,5 +1,6 @@
 //! Rotation of keys while the vault serves.
 
+mod control;
 mod data;
 mod digests;
 mod fence;

@@ -1,0 +1,122 @@
+//! Computes the MACs of rows that grant access again, after the control key was replaced.
+//!
+//! Each module lists the rows of its tables ([`OutdatedRows::examine`]); `access_change::renew` writes their MACs and the
+//! states of their buckets. Contents and times of the rows do not change, and a row that does not verify keeps its MAC.
+
+use std::collections::BTreeMap;
+
+use cloakroom_platform::storage::{Db, Error};
+use uuid::Uuid;
+
+use super::Bucket;
+use super::row_mac::{AuthenticatedRow, TenantRow};
+use super::states::MacTable;
+use super::store::{self, KeyPosition};
+use crate::keys::{ControlKey, Renewal};
+
+const PAGE: i64 = 500;
+
+/// Rows by outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RenewedRows {
+    pub scanned: u64,
+    pub renewed: u64,
+    /// Rows that do not verify, and those of buckets that are not the current ones.
+    pub altered: u64,
+}
+
+impl RenewedRows {
+    pub fn add(&mut self, other: Self) {
+        self.scanned += other.scanned;
+        self.renewed += other.renewed;
+        self.altered += other.altered;
+    }
+}
+
+/// MACs of a tenant's rows by a former version of the control key, with those by the active one.
+#[derive(Default)]
+pub struct OutdatedRows {
+    pub(crate) by_place: BTreeMap<(Bucket, MacTable), OutdatedMacs>,
+    pub(crate) counts: RenewedRows,
+}
+
+/// Ids of rows, with the MAC that was verified and the one that replaces it.
+#[derive(Default)]
+pub(crate) struct OutdatedMacs {
+    pub ids: Vec<Uuid>,
+    pub before: Vec<Vec<u8>>,
+    pub after: Vec<Vec<u8>>,
+}
+
+impl OutdatedRows {
+    /// Verifies a row and notes its MAC if it is outdated.
+    pub fn examine<R: AuthenticatedRow>(
+        &mut self,
+        control: &ControlKey,
+        place: (Bucket, MacTable),
+        (id, row, row_mac): (Uuid, &R, &[u8]),
+    ) {
+        self.counts.scanned += 1;
+        match row.renew(control, row_mac) {
+            Renewal::Current => {}
+            Renewal::Altered => self.counts.altered += 1,
+            Renewal::Renewed(renewed) => {
+                let macs = self.by_place.entry(place).or_default();
+                macs.ids.push(id);
+                macs.before.push(row_mac.to_vec());
+                macs.after.push(renewed.to_vec());
+            }
+        }
+    }
+}
+
+/// Tenants after a number, in order, whether deleted or not.
+pub async fn list_tenants(db: &Db, after: i32) -> Result<Vec<(TenantRow, Vec<u8>)>, Error> {
+    store::list_tenants(db, after, PAGE).await
+}
+
+/// Examines the tenant's own row, its applications and their keys.
+pub async fn examine_rows(
+    db: &Db,
+    control: &ControlKey,
+    (tenant, row_mac): (&TenantRow, &[u8]),
+    outdated: &mut OutdatedRows,
+) -> Result<(), Error> {
+    let id = tenant.id;
+    let place = (Bucket::TENANT, MacTable::Tenant);
+    outdated.examine(control, place, (id.uuid, tenant, row_mac));
+    if tenant.deleted_at.is_some() {
+        return Ok(());
+    }
+    let mut after = Uuid::nil();
+    loop {
+        let page = store::list_applications(db, id, after, PAGE).await?;
+        let Some((last, _)) = page.last() else { break };
+        after = last.id;
+        for (row, row_mac) in &page {
+            let place = (Bucket::of_application(row.id), MacTable::Application);
+            outdated.examine(control, place, (row.id, row, row_mac));
+        }
+    }
+    let mut after = KeyPosition {
+        application: Uuid::nil(),
+        key: Uuid::nil(),
+    };
+    loop {
+        let page = store::list_keys(db, id, after, PAGE).await?;
+        let Some((last, _)) = page.last() else {
+            return Ok(());
+        };
+        after = KeyPosition {
+            application: last.application,
+            key: last.id,
+        };
+        for (row, row_mac) in &page {
+            let place = (
+                Bucket::of_application(row.application),
+                MacTable::ApplicationKey,
+            );
+            outdated.examine(control, place, (row.id, row, row_mac));
+        }
+    }
+}
