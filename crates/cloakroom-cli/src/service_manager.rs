@@ -1,4 +1,4 @@
-//! Tells systemd when the node serves and when it stops (`Type=notify`, see sd_notify(3)).
+//! Notifies systemd when the node is ready and when it stops (`Type=notify`, see sd_notify(3)).
 
 use std::ffi::OsStr;
 use std::io;

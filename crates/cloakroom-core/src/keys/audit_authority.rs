@@ -208,8 +208,9 @@ async fn list_destroyed(
         return Ok(Vec::new());
     };
     let purpose = KeyPurpose::AuditAuthority;
-    let proof = store::find_proof(&loader.db, VAULT, purpose.number(), version).await?;
-    let heading = proof_heading(&loader.environment, (VAULT, purpose, version));
+    let key = (VAULT, purpose, version);
+    let proof = store::find_proof(&loader.db, key).await?;
+    let heading = proof_heading(&loader.environment, key);
     let proof = proof.filter(|(statement, signature)| {
         statement.starts_with(&heading)
             && usable

@@ -34,12 +34,13 @@ pub use self::keyset::{
     KeysetAuthority, KeysetChange, KeysetMismatch, KeysetState, StoredKeyset, VAULT,
 };
 pub use self::rotation::{
-    KeyVersion, NewKek, NewVersion, ResealedPage, Rewrapped, Transition, change_state,
-    count_change, raise_digest_fence,
+    KeyVersion, NewKek, NewVersion, ResealedPage, Rewrapped, SEALED_IDENTITY, ScannedPage,
+    Transition, change_state, count_change, raise_digest_fence,
 };
 pub use self::security_code_kek::SecurityCodeKek;
 pub use self::signing_keys::SigningKey;
 pub(crate) use self::store::STATEMENTS;
+pub use self::store::find_proof;
 pub use self::tenant_keys::{DigestKey, OtherFingerprint, Record, TenantKeys};
 
 #[derive(Clone, Debug, thiserror::Error)]

@@ -1,5 +1,6 @@
 //! SQL statements for keys.
 
+use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error, Params, Transaction, statements};
 use jiff::Timestamp;
@@ -287,13 +288,11 @@ pub(super) async fn list_changed_tenants(
 }
 
 /// The signed statement that a version of a key is unused, with its signature.
-pub(super) async fn find_proof(
+pub async fn find_proof(
     db: &Db,
-    owner: TenantId,
-    purpose: i16,
-    version: u32,
+    (owner, purpose, version): (TenantId, KeyPurpose, u32),
 ) -> Result<Option<(String, Vec<u8>)>, Error> {
-    let params: Params<'_> = &[&owner.number, &purpose, &version.cast_signed()];
+    let params: Params<'_> = &[&owner.number, &purpose.number(), &version.cast_signed()];
     let row = db.read_optional(&FIND_PROOF, params).await?;
     Ok(row.map(|row| (row.get(0), row.get(1))))
 }

@@ -1,6 +1,6 @@
 //! Computes the fingerprints of a tenant's intents again after their key was replaced.
 
-use cloakroom_core::keys::{self, ResealedPage, TenantKeys};
+use cloakroom_core::keys::{self, ResealedPage, SEALED_IDENTITY, ScannedPage, TenantKeys};
 use cloakroom_core::vault::Vault;
 use cloakroom_crypto::Fingerprint;
 use cloakroom_platform::ids::TenantId;
@@ -10,9 +10,6 @@ use uuid::Uuid;
 use super::store::{self, RefingerprintedIntents};
 use super::{Error, TokenIntent};
 use crate::attributes::{default_text, fingerprint_of};
-
-/// Bytes of a sealed value that identify one act of sealing, as in `replace_sealed!`.
-const IDENTITY: std::ops::Range<usize> = 2..22;
 
 /// Replaces the fingerprints of up to `limit` intents after the id `after`.
 pub async fn redigest(
@@ -27,7 +24,7 @@ pub async fn redigest(
         page.scanned += 1;
         page.last = Some(id);
         let fingerprint = examine(vault, (tenant, keys), intent.as_ref(), &sealed).await?;
-        match (intent, fingerprint, sealed.get(IDENTITY)) {
+        match (intent, fingerprint, sealed.get(SEALED_IDENTITY)) {
             (Some(intent), Some((fingerprint, _)), _) if intent.fingerprint == fingerprint => {}
             (Some(mut intent), Some((fingerprint, data)), Some(opened)) => {
                 intent.fingerprint = fingerprint;
@@ -42,23 +39,23 @@ pub async fn redigest(
     Ok(page)
 }
 
-/// Counts the intents among up to `limit` after the id `after` whose fingerprint is not that of the active key: rows,
-/// those found, and the last one.
+/// Counts the intents among up to `limit` after the id `after` whose fingerprint is not that of the active key.
 pub async fn count_former(
     vault: &Vault,
     tenant: TenantId,
     keys: &TenantKeys,
     after: Uuid,
     limit: i64,
-) -> Result<(u64, u64, Option<Uuid>), Error> {
-    let (mut rows, mut found, mut last) = (0, 0, None);
+) -> Result<ScannedPage, Error> {
+    let mut page = ScannedPage::default();
     for (id, intent, sealed) in store::list_sealed(&vault.db, tenant, after, limit).await? {
-        (rows, last) = (rows + 1, Some(id));
+        page.rows += 1;
+        page.last = Some(id);
         let fingerprint = examine(vault, (tenant, keys), intent.as_ref(), &sealed).await?;
         let stored = intent.map(|intent| intent.fingerprint);
-        found += u64::from(fingerprint.map(|(print, _)| print) != stored || stored.is_none());
+        page.found += u64::from(fingerprint.map(|(print, _)| print) != stored || stored.is_none());
     }
-    Ok((rows, found, last))
+    Ok(page)
 }
 
 type Plaintext = cloakroom_crypto::Sensitive<Vec<u8>>;

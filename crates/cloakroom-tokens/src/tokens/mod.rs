@@ -53,7 +53,7 @@ pub(crate) use self::store::{
 pub use self::token::Token;
 pub use self::token_vault::TokenVault;
 pub use self::update::update;
-pub use self::update::{ScannedPage, count_former, redigest, remove_unnamed_rows, reseal};
+pub use self::update::{count_former, redigest, remove_unnamed_rows, reseal};
 pub use self::view::{SearchTerms, TokenView, VisibleData, view_readable};
 pub use self::written_token::WrittenToken;
 use crate::intents;

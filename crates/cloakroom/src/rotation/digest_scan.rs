@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use cloakroom_core::keys::TenantKeys;
+use cloakroom_core::keys::{ScannedPage, TenantKeys};
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_tokens::{intents, tokens};
 use tokio::time::{Instant, sleep};
@@ -66,7 +66,7 @@ async fn count(
     rotation: &Rotation,
     keys: &TenantKeys,
     after: Uuid,
-) -> Result<tokens::ScannedPage, Error> {
+) -> Result<ScannedPage, Error> {
     let tenant = rotation.tenant;
     match table {
         "token" => {
@@ -75,8 +75,7 @@ async fn count(
         }
         _ => {
             let page = intents::count_former(node, tenant, keys, after, PAGE).await;
-            let (rows, found, last) = page.map_err(|error| failed(&error))?;
-            Ok(tokens::ScannedPage { rows, found, last })
+            page.map_err(|error| failed(&error))
         }
     }
 }

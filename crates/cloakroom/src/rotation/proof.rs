@@ -206,8 +206,12 @@ pub(super) async fn find(
     vault: &Vault,
     key: (TenantId, KeyPurpose, u32),
 ) -> Result<Option<Proof>, Error> {
-    let Some(proof) = store::find_proof(&vault.db, key).await? else {
+    let Some((statement, signature)) = keys::find_proof(&vault.db, key).await? else {
         return Ok(None);
+    };
+    let proof = Proof {
+        statement,
+        signature,
     };
     let authority = vault.keys.audit_authority();
     let is_authentic = authority.verifies(proof.statement.as_bytes(), &proof.signature);

@@ -284,20 +284,8 @@ fn config_quotas(config: &Config) -> Quotas {
     }
 }
 
-/// The names that [`QuotaSet::set`] accepts.
-const NAMES: [&str; 8] = [
-    "rate_limit",
-    "log_retention",
-    "tokenize_limit",
-    "detokenize_limit",
-    "cvc_retention",
-    "token_intent_retention",
-    "card_velocity_limit",
-    "threeds",
-];
-
 fn no_quota() -> String {
-    format!("is no quota; there are {}", NAMES.join(", "))
+    format!("is no quota; there are {}", TenantQuotas::NAMES.join(", "))
 }
 
 impl QuotaSet {

@@ -8,7 +8,7 @@ mod store;
 mod versions;
 
 pub(super) use self::generation::Generation;
-pub use self::reseal::ResealedPage;
+pub use self::reseal::{ResealedPage, SEALED_IDENTITY, ScannedPage};
 pub use self::rewrap::Rewrapped;
 pub use self::versions::{
     KeyVersion, NewKek, NewVersion, Transition, change_state, count_change, raise_digest_fence,

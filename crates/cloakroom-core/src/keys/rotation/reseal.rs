@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::keys::{Record, TenantKeys};
 
 /// Bytes 3 to 22 of a sealed value: its key version and its salt. They identify one act of sealing.
-const IDENTITY: std::ops::Range<usize> = 2..22;
+pub const SEALED_IDENTITY: std::ops::Range<usize> = 2..22;
 
 /// A page of rows that is sealed again.
 #[derive(Default)]
@@ -29,7 +29,7 @@ impl ResealedPage {
         self.scanned += 1;
         self.last = Some(id);
         let resealed = record.map(|record| keys.reseal(record, sealed));
-        match (resealed, sealed.get(IDENTITY)) {
+        match (resealed, sealed.get(SEALED_IDENTITY)) {
             (Some(Ok(None)), _) => {}
             (Some(Ok(Some(resealed))), Some(identity)) => {
                 self.ids.push(id);
@@ -55,4 +55,14 @@ impl ResealedPage {
         }
         Ok(self)
     }
+}
+
+/// Rows that a scan has examined.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScannedPage {
+    pub rows: u64,
+    /// Rows with a digest under another version, and rows that do not open.
+    pub found: u64,
+    /// The last row; `None` after the end of the table.
+    pub last: Option<Uuid>,
 }

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use self::patch::{PatchedContent, patch_content};
-pub use self::redigest::{ScannedPage, count_former, redigest, remove_unnamed_rows};
+pub use self::redigest::{count_former, redigest, remove_unnamed_rows};
 pub use self::reseal::reseal;
 use super::commit::commit;
 use super::content::Content;

@@ -1,11 +1,11 @@
 //! Computes the fingerprints and search terms of a tenant's tokens again after their key was replaced.
 
-use cloakroom_core::keys::{self, ResealedPage, TenantKeys};
+use cloakroom_core::keys::{self, ResealedPage, SEALED_IDENTITY, ScannedPage, TenantKeys};
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::ids::TenantId;
 use uuid::Uuid;
 
-use super::reseal::{IDENTITY, token};
+use super::reseal::token;
 use crate::attributes::Digests;
 use crate::fingerprint_pairs;
 use crate::tokens::content::Content;
@@ -14,16 +14,6 @@ use crate::tokens::{Error, Token, TokenVault};
 
 /// Rows of `term` and `claim` that one statement examines.
 const SWEPT_AT_ONCE: i64 = 20_000;
-
-/// Rows that a scan has examined.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ScannedPage {
-    pub rows: u64,
-    /// Rows with a digest under another version, and rows that do not open.
-    pub found: u64,
-    /// The last row; `None` after the end of the table.
-    pub last: Option<Uuid>,
-}
 
 /// A token whose digests were computed again.
 enum Examined {
@@ -121,8 +111,10 @@ async fn examine(
     row: TokenRow,
 ) -> Result<Examined, Error> {
     let (sealed, terms) = (row.sealed.clone(), row.terms.clone());
-    let (Some(mut token), Some(opened)) = (token(vault, tenant, row).await?, sealed.get(IDENTITY))
-    else {
+    let (Some(mut token), Some(opened)) = (
+        token(vault, tenant, row).await?,
+        sealed.get(SEALED_IDENTITY),
+    ) else {
         return Ok(Examined::Unreadable);
     };
     let data = vault

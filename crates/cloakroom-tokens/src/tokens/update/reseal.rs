@@ -10,9 +10,6 @@ use crate::tokens::store::{self, TokenRow};
 use crate::tokens::{Error, Token};
 use crate::types::TokenKind;
 
-/// Bytes of a sealed value that identify one act of sealing, as in `replace_sealed!`.
-pub(super) const IDENTITY: std::ops::Range<usize> = 2..22;
-
 /// Seals up to `limit` tokens after the key `after`. Their versions and times do not change.
 pub async fn reseal(
     vault: &DataVault,

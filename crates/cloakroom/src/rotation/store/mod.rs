@@ -153,12 +153,6 @@ statements! {
         from key_proof
         where tenant_id = $1
           and purpose = $2";
-    FIND_PROOF: "rotation::find_proof" =
-        "select statement, signature
-        from key_proof
-        where tenant_id = $1
-          and purpose = $2
-          and version = $3";
 }
 
 /// A rotation to insert.
@@ -370,18 +364,6 @@ pub(super) async fn next_proof(
     let params: Params<'_> = &[&tenant.number, &purpose.number()];
     let row = db.read_optional(&NEXT_PROOF, params).await?;
     Ok(row.map_or(1, |row| row.get::<_, i32>(0).cast_unsigned()))
-}
-
-pub(super) async fn find_proof(
-    db: &Db,
-    (tenant, purpose, version): (TenantId, KeyPurpose, u32),
-) -> Result<Option<Proof>, Error> {
-    let params: Params<'_> = &[&tenant.number, &purpose.number(), &version.cast_signed()];
-    let row = db.read_optional(&FIND_PROOF, params).await?;
-    Ok(row.map(|row| Proof {
-        statement: row.get(0),
-        signature: row.get(1),
-    }))
 }
 
 impl Rotation {

@@ -371,7 +371,7 @@ async fn digests_that_were_skipped_are_found_by_the_proof() {
     }
 }
 
-/// Clients store fingerprints: their tenants are told when these change.
+/// Tenants receive an event when fingerprints change, because clients store them.
 #[tokio::test]
 async fn steps_of_the_fingerprint_key_are_events() {
     let (fixture, _) = fixture(1).await;
