@@ -34,7 +34,7 @@ async fn the_second_run_of_a_finished_import_changes_nothing() {
 async fn an_interrupted_import_is_continued() {
     let vault = TestVault::start().await;
     let tenant = vault.tenant().await;
-    let lines = cards(2_600);
+    let lines = cards(4_600);
     for failpoint in ["import.planned", "import.inserted", "import.committed"] {
         arm(failpoint, 2);
         let failed = import_lines(&vault, &tenant, "cards", lines.clone()).await;
@@ -43,13 +43,13 @@ async fn an_interrupted_import_is_continued() {
 
     let (counts, _) = import_lines(&vault, &tenant, "cards", lines).await.unwrap();
 
-    assert_eq!(counts.created, 2_600);
+    assert_eq!(counts.created, 4_600);
     assert!(counts.earlier >= 500, "{counts:?}");
-    assert_eq!(count(&vault, "token").await, 2_600);
+    assert_eq!(count(&vault, "token").await, 4_600);
     let distinct = "(select distinct fingerprint from token) as it";
     assert_eq!(
         count(&vault, distinct).await,
-        2_600,
+        4_600,
         "no card is there twice"
     );
 }
