@@ -45,7 +45,7 @@ done
 name=cloakroom-$version-linux-$arch
 mkdir "$stage/$name"
 cp -r "$stage/man" "$stage/completions" "$stage/$name/"
-cp "$stage/cloakroom" ../LICENSE ../README.md ../CHANGELOG.md ../SECURITY.md files/cloakroom.service files/cloakroom.toml "$stage/$name/"
+cp "$stage/cloakroom" ../LICENSE ../README.md ../CHANGELOG.md ../SECURITY.md files/cloakroom*.service files/cloakroom*.timer files/cloakroom.toml "$stage/$name/"
 chmod -R u=rwX,go=rX "$stage/$name"
 chmod 0755 "$stage/$name/cloakroom"
 tar --create --directory "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
