@@ -102,13 +102,20 @@ impl Cluster {
         }
     }
 
+    /// HAProxy sometimes does not answer a command that arrives in pieces: it is written at once, and repeated.
     fn set_state(&self, number: usize, state: &str) {
         let socket = self.deployment.path("haproxy.sock");
-        let mut stream = UnixStream::connect(socket).unwrap();
-        writeln!(stream, "set server nodes/node{} state {state}", number + 1).unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        assert_eq!(reply.trim(), "");
+        let command = format!("set server nodes/node{} state {state}\n", number + 1);
+        let send = || {
+            let mut stream = UnixStream::connect(&socket)?;
+            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+            stream.write_all(command.as_bytes())?;
+            let mut reply = String::new();
+            stream.read_to_string(&mut reply)?;
+            std::io::Result::Ok(reply)
+        };
+        let reply = (0..5).find_map(|_| send().ok());
+        assert_eq!(reply.as_deref().map(str::trim), Some(""));
     }
 
     /// Moves everything below the former root key to another one, as docs/operate/keys.md says.
