@@ -37,16 +37,14 @@ pub(crate) async fn record_vault_keys(vault: &Vault) -> Result<(), Error> {
     audit::begin(&vault.audit).await?.commit(&entries).await
 }
 
-/// Records that the root key of this vault was split into shares.
-pub(crate) async fn record_split(vault: &Vault, numbers: (u8, u8)) -> Result<(), Error> {
+/// Records what custodians did with the root key of this vault.
+pub(crate) async fn record_ceremony(
+    vault: &Vault,
+    operation: Operation,
+    what: &str,
+) -> Result<(), Error> {
     let root = vault.keys.root().active().id();
-    let id = format!(
-        "root {}: {} of {} shares",
-        root.name(),
-        numbers.0,
-        numbers.1
-    );
-    let entries = [entry(Operation::Create, id)];
+    let entries = [entry(operation, format!("root {}: {what}", root.name()))];
     audit::begin(&vault.audit).await?.commit(&entries).await
 }
 

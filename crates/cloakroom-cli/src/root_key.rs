@@ -1,13 +1,15 @@
-//! `cloakroom root-key`: creates a root key, splits it into shares and submits them; loads it for other commands.
+//! `cloakroom root-key`: creates a root key, splits it into shares, combines and submits them; loads it for other commands.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use cloakroom::Vault;
+use cloakroom::audit::Operation;
 use cloakroom::config::{self, Config, Provider};
 use cloakroom::keys::{self, RootKey, RootKeys};
-use cloakroom_custody::{create_pkcs11_key, shares};
+use cloakroom_crypto::{Key, RootKek};
+use cloakroom_custody::{self as custody, create_pkcs11_key, shares};
 
 use crate::key_actions;
 use crate::operator::operator;
@@ -35,6 +37,11 @@ pub(crate) enum RootKeyCommand {
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },
+    /// Combine shares into a file that only you can read, to split the key again or to replace it
+    Combine {
+        /// File to create, in memory and not on a disk; an existing file is never overwritten
+        file: PathBuf,
+    },
     /// Submit your share to a sealed node; it is read from the terminal without echo, or from standard input
     Submit {
         /// Socket of the node; by default `root_key.shares_socket`
@@ -56,11 +63,25 @@ pub(crate) async fn run(
             out,
             from,
         } => {
-            let numbers = (threshold, shares);
             if let Some(from) = &from {
-                record_split(load, from, numbers).await?;
+                let what = format!("{threshold} of {shares} shares");
+                record(load, from, (Operation::Create, &what)).await?;
             }
-            split(from.as_deref(), numbers, &out)
+            split(from.as_deref(), (threshold, shares), &out)
+        }
+        RootKeyCommand::Combine { file } => {
+            custody::write_key(&file, &read_shares()?)?;
+            let what = (Operation::Use, "combined into a file");
+            if let Err(error) = record(load, &file, what).await {
+                std::fs::remove_file(&file)?;
+                return Err(error);
+            }
+            print_line!("wrote the root key to {}", file.display());
+            print_line!(
+                "next: `cloakroom root-key split --from`, or name it in `root_key.previous` of a configuration; then \
+                 delete the file"
+            );
+            Ok(())
         }
         RootKeyCommand::Submit { socket } => {
             let socket = match socket {
@@ -82,7 +103,7 @@ pub(crate) async fn run(
 /// Loads the configured root key. For the provider `shares`, reads the shares first.
 pub(crate) fn load(config: &Config) -> anyhow::Result<RootKeys> {
     let root = match config.root_key.provider {
-        Provider::Shares => read_shares(&config.root_key)?,
+        Provider::Shares => RootKey::in_process(read_shares()?, &config.root_key)?,
         _ => RootKey::load(&config.root_key).map_err(keys::Error::from)?,
     };
     let roots = RootKeys::new(root);
@@ -90,37 +111,37 @@ pub(crate) fn load(config: &Config) -> anyhow::Result<RootKeys> {
 }
 
 /// Reads shares, one line each, until they restore the root key.
-fn read_shares(config: &config::RootKey) -> anyhow::Result<RootKey> {
+fn read_shares() -> anyhow::Result<Key<RootKek>> {
     let mut collector = shares::Collector::default();
     loop {
         let prompt = format!("share ({})", collector.progress());
         let line = read_secret(&prompt)?;
         match collector.add(line.expose()) {
-            Ok(Some(key)) => return Ok(RootKey::in_process(key, config)?),
+            Ok(Some(key)) => return Ok(key),
             Ok(None) => {}
             Err(rejection) => bail!("the share was rejected: {rejection}"),
         }
     }
 }
 
-/// Records in the audit log that the root key of the configured vault is split; does nothing if no database is
-/// configured, as on a machine for ceremonies.
-async fn record_split(
+/// Records in the audit log what is done with the root key in a file; does nothing if no database is configured, as on a
+/// machine for ceremonies.
+async fn record(
     load: impl FnOnce() -> Result<Config, config::Error>,
-    from: &Path,
-    numbers: (u8, u8),
+    file: &Path,
+    (operation, what): (Operation, &str),
 ) -> anyhow::Result<()> {
     let mut config = load()?;
     if config.database.url.is_none() {
         return Ok(());
     }
     config.root_key.provider = Provider::File;
-    config.root_key.file = Some(from.to_owned());
+    config.root_key.file = Some(file.to_owned());
     let root = RootKey::load(&config.root_key).map_err(keys::Error::from)?;
     let vault = Vault::open_with(config, RootKeys::new(root)).await;
-    let vault = vault.context("cannot record the split in the audit log")?;
+    let vault = vault.context("cannot record this in the audit log")?;
     vault.audit.set_operator(operator()?);
-    key_actions::record_split(&vault, numbers).await?;
+    key_actions::record_ceremony(&vault, operation, what).await?;
     vault.audit.close().await;
     Ok(())
 }

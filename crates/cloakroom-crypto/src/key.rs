@@ -38,7 +38,7 @@ pub const KEY_BYTES: usize = 32;
 /// let _ = serde_json::to_string(&key);
 /// ```
 ///
-/// Only a root key can be constructed from bytes:
+/// Only a root key can be constructed from bytes, and exported:
 ///
 /// ```
 /// use cloakroom_crypto::{Key, RootKek, Sensitive};
@@ -106,6 +106,11 @@ impl Key<RootKek> {
     /// Imports a root key read by a provider. The caller still owns and drops `bytes`.
     pub fn from_bytes(bytes: &Sensitive<Vec<u8>>) -> Result<Self, Error> {
         Self::from_slice(bytes.expose())
+    }
+
+    /// Exports a root key, for the file of the provider `file`.
+    pub fn to_bytes(&self) -> Sensitive<Vec<u8>> {
+        Sensitive::new(self.secret().to_vec())
     }
 }
 

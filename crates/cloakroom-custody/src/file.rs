@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use cloakroom_crypto::{Key, RootKek, Sensitive, random_bytes};
+use cloakroom_crypto::{Key, RootKek, Sensitive};
 
 use crate::{Failure, secret_file};
 
@@ -15,8 +15,12 @@ const PREFIX: &str = "cloakroom-root-key-v1";
 ///
 /// Never overwrites an existing file: without its root key, everything sealed below it is lost.
 pub fn create_file(path: &Path) -> Result<(), Failure> {
-    let bytes = Sensitive::new(random_bytes::<32>());
-    let text = Sensitive::new(hex::encode(bytes.expose()));
+    write_key(path, &Key::generate())
+}
+
+/// Writes a root key that custodians have combined to a file, like [`create_file`].
+pub fn write_key(path: &Path, key: &Key<RootKek>) -> Result<(), Failure> {
+    let text = Sensitive::new(hex::encode(key.to_bytes().expose()));
     let line = Sensitive::new(format!("{PREFIX} {}", text.expose()));
     write_new(path, line.expose())
 }

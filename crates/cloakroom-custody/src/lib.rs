@@ -23,7 +23,7 @@ mod transit;
 
 pub use self::description::{Description, Weakness};
 pub use self::failure::Failure;
-pub use self::file::create_file;
+pub use self::file::{create_file, write_key};
 #[cfg(feature = "pkcs11")]
 pub use self::pkcs11::create_key as create_pkcs11_key;
 pub use self::root_key::RootKey;

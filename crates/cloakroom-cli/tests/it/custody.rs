@@ -1,6 +1,7 @@
 //! Nodes that start sealed or without their key provider, and the commands for shares.
 
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -100,6 +101,7 @@ fn assert_logged(deployment: &Deployment, split: &str) {
         format!("root {root}: 2 of 3 shares"),
         format!("root {root}: share 3"),
         format!("root {root}: share 1"),
+        format!("root {root}: combined into a file"),
     ];
     assert_eq!(entries.len(), expected.len(), "{entries:?}");
     for (entry, expected) in entries.iter().zip(&expected) {
@@ -165,6 +167,21 @@ fn a_sealed_node_serves_once_enough_custodians_submitted_their_shares() {
     set(&mut list, &settings);
     let list = run_with(list, &[&share(2), &share(1)]);
     assert!(list.success, "{}", list.stderr);
+    // Combined into a file, the key opens the vault; a second time, the file is not overwritten.
+    let mut combine = deployment.command(&["root-key", "combine", &root_key]);
+    set(&mut combine, &settings);
+    let combined = run_with(combine, &[&share(3), &share(2)]);
+    assert!(combined.success, "{}", combined.stderr);
+    deployment.run_ok(&["tenant", "list"]);
+    let mode = std::fs::metadata(&root_key).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o400);
+    let combine = deployment.command(&["root-key", "combine", &root_key]);
+    let again = run_with(combine, &[&share(1), &share(2)]);
+    assert!(
+        !again.success && again.stderr.contains("exists"),
+        "{}",
+        again.stderr
+    );
     assert_logged(&deployment, &split);
     let log = node.log();
     for number in 1..=3 {
