@@ -24,7 +24,8 @@ alter table node add column keys_generation bigint not null default 0;
 -- Rotations and their progress. What may be done to a key follows from the authenticated keys above, never from here.
 --
 -- Phases: 1 added, 2 promoted, 3 closed, 4 rewriting, 5 proving, 6 proved, 7 destroyed. `position` is the id of the last row
--- that was rewritten in the table number `step`. `closed_xid` is the transaction that closed the old version for writes.
+-- that was rewritten in the table number `step`. `closed_xid` is a transaction that
+-- started after the old version was closed for writes.
 create table key_rotation (
     tenant_id integer not null,
     purpose smallint not null,

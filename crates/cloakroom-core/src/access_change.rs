@@ -40,10 +40,11 @@ pub async fn begin<'a>(
     vault.keys.refresh_if_stale().await;
     match try_begin(vault, tenant, buckets).await {
         // The rows may be current, and the control key of this process a former one.
-        Err(LockError::Stale) if vault.keys.catch_up().await => {
+        Err(LockError::Stale | LockError::Storage(storage::Error::StaleKey)) => {
+            vault.keys.catch_up().await;
             report(try_begin(vault, tenant, buckets).await, tenant)
         }
-        result => report(result, tenant),
+        result => result,
     }
 }
 
@@ -246,13 +247,13 @@ pub async fn renew(
         let rows: usize = tables.iter().map(|(_, macs)| macs.ids.len()).sum();
         // The rows of a deleted tenant are being deleted, except its own row and its keys.
         let is_swept = is_deleted && bucket != Bucket::TENANT && bucket != Bucket::KEYS;
-        let is_renewed = match is_swept {
-            true => {
-                let place = (tenant.number, bucket);
-                access::renew_swept(&vault.db, &vault.access_states, control, place).await?
-            }
-            false => renew_bucket(vault, tenant, bucket, &tables).await?,
-        };
+        let swept = (tenant.number, bucket);
+        let mut is_renewed = !is_swept && renew_bucket(vault, tenant, bucket, &tables).await?;
+        // The tenant may have been deleted since it was listed.
+        if is_swept || !is_renewed && is_gone(vault, tenant, bucket).await? {
+            is_renewed =
+                access::renew_swept(&vault.db, &vault.access_states, control, swept).await?;
+        }
         let counts = &mut outdated.counts;
         counts.scanned += 1;
         match is_renewed {
@@ -262,6 +263,12 @@ pub async fn renew(
         failpoint("rotation.bucket_renewed")?;
     }
     Ok(outdated.counts)
+}
+
+/// Whether rows of a bucket are being deleted with their tenant.
+async fn is_gone(vault: &Vault, tenant: TenantId, bucket: Bucket) -> Result<bool, storage::Error> {
+    let is_kept = tenant == VAULT || bucket == Bucket::TENANT || bucket == Bucket::KEYS;
+    Ok(!is_kept && !access::is_tenant(&vault.db, tenant).await?)
 }
 
 /// Writes a bucket; false if its rows are not the current ones.

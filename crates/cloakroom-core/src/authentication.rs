@@ -222,10 +222,14 @@ async fn look_up(
     text: &str,
 ) -> Result<CacheEntry, LookupError> {
     let (started_at, generation) = (Instant::now(), vault.principals.generation());
-    vault.keys.refresh_if_stale().await;
+    // A standby is read when the primary is unavailable, which would not answer this either.
+    let is_primary = matches!(source, Source::Primary);
+    if is_primary {
+        vault.keys.refresh_if_stale().await;
+    }
     let mut found = find_verified(vault, source, key, text).await?;
     let is_current = found.genuine && found.current.is_ok();
-    if found.is_known && found.matches && !is_current {
+    if is_primary && found.is_known && found.matches && !is_current {
         // The rows may be current: this node has missed a rotation of the control key, or they were read before its end.
         vault.keys.catch_up().await;
         found = find_verified(vault, source, key, text).await?;
@@ -387,6 +391,7 @@ pub async fn keyless_principal(
     application: Option<Uuid>,
     id: Uuid,
 ) -> Result<Option<Principal>, storage::Error> {
+    vault.keys.refresh_if_stale().await;
     let Some(tenant) = ignore_altered(find_tenant(vault, tenant).await)? else {
         return Ok(None);
     };

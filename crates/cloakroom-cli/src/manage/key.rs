@@ -60,7 +60,7 @@ pub(crate) enum KeyCommand {
         #[arg(long)]
         key: Uuid,
     },
-    /// Replace an encryption key; running nodes re-encrypt everything under it while they serve
+    /// Replace a key; running nodes do the rest while they serve
     Rotate {
         #[command(flatten)]
         selection: Selection,
@@ -73,7 +73,7 @@ pub(crate) enum KeyCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Destroy the old version of an encryption key, after a signed proof that nothing needs it
+    /// Destroy the old version of a key, after a signed proof that nothing needs it
     Retire(Selection),
 }
 

@@ -219,10 +219,9 @@ pub(crate) async fn status(config: Config, as_json: bool) -> anyhow::Result<()> 
     }
     for progress in rotations.iter().filter(|it| it.rotation.unreadable > 0) {
         print_line!(
-            "warning: {} rows of tenant {} do not decrypt; the old key cannot be destroyed before they are restored or \
-             deleted",
+            "warning: {} rows of {} do not verify; the old key cannot be destroyed before they are restored or deleted",
             progress.rotation.unreadable,
-            progress.rotation.tenant.uuid
+            name_of(progress.rotation.tenant)
         );
     }
     Ok(())

@@ -38,7 +38,10 @@ pub use self::principal_cache::PrincipalCache;
 pub use self::purpose::{Purpose, USE_PERMISSIONS};
 pub use self::quotas::{QuotaSource, Quotas, RateLimit, TenantQuotas};
 pub(crate) use self::renew::OutdatedMacs;
-pub use self::renew::{OutdatedRows, RenewedRows, examine_rows, list_tenants};
+pub use self::renew::{
+    OutdatedRows, RenewedRows, examine_rows, is_tenant, list_tenants, report_altered,
+    report_orphans,
+};
 pub use self::row_mac::{
     ApplicationRow, AuthenticatedRow, KeyRow, NO_QUOTAS, SessionRow, TenantRow,
 };

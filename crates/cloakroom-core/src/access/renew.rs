@@ -4,13 +4,16 @@
 //! states of their buckets. Contents and times of the rows do not change, and a row that does not verify keeps its MAC.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
+use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error};
+use cloakroom_platform::telemetry::catalog;
 use uuid::Uuid;
 
 use super::Bucket;
 use super::row_mac::{AuthenticatedRow, TenantRow};
-use super::states::MacTable;
+use super::states::{MacTable, list_orphans};
 use super::store::{self, KeyPosition};
 use crate::keys::{ControlKey, Renewal};
 
@@ -59,7 +62,10 @@ impl OutdatedRows {
         self.counts.scanned += 1;
         match row.renew(control, row_mac) {
             Renewal::Current => {}
-            Renewal::Altered => self.counts.altered += 1,
+            Renewal::Altered => {
+                self.counts.altered += 1;
+                report_altered(place.1.name(), &id);
+            }
             Renewal::Renewed(renewed) => {
                 let macs = self.by_place.entry(place).or_default();
                 macs.ids.push(id);
@@ -70,9 +76,34 @@ impl OutdatedRows {
     }
 }
 
+/// Logs a row that keeps the former control key alive, so that an operator finds it.
+pub fn report_altered(table: &'static str, id: &dyn Display) {
+    catalog::ACCESS_ALTERED_ROWS.increment(1);
+    tracing::error!(
+        error.kind = "altered_row",
+        table,
+        row = %id,
+        "a row was changed outside the vault; the former control key cannot be destroyed before it is restored or deleted"
+    );
+}
+
 /// Tenants after a number, in order, whether deleted or not.
 pub async fn list_tenants(db: &Db, after: i32) -> Result<Vec<(TenantRow, Vec<u8>)>, Error> {
     store::list_tenants(db, after, PAGE).await
+}
+
+/// Whether a tenant exists and is not deleted.
+pub async fn is_tenant(db: &Db, tenant: TenantId) -> Result<bool, Error> {
+    Ok(store::find_tenant(db, tenant.number).await?.is_some())
+}
+
+/// Reports states of tenants whose own row was deleted by SQL, and counts the tenants.
+pub async fn report_orphans(db: &Db) -> Result<u64, Error> {
+    let tenants = list_orphans(db).await?;
+    for tenant in &tenants {
+        report_altered("access_state", tenant);
+    }
+    Ok(tenants.len() as u64)
 }
 
 /// Examines the tenant's own row, its applications and their keys.

@@ -64,7 +64,7 @@ pub fn rotation(purpose: KeyPurpose) -> &'static str {
         KeyPurpose::Index => "`cloakroom key rotate --purpose index --all`",
         KeyPurpose::Request => "`cloakroom key rotate --purpose request --all`",
         KeyPurpose::Fingerprint => {
-            "`cloakroom key rotate --purpose fingerprint --changes-fingerprints`"
+            "`cloakroom key rotate --purpose fingerprint --all --changes-fingerprints`"
         }
         KeyPurpose::Signing => "`cloakroom webhook rotate-key`",
         KeyPurpose::SecurityCode => "automatic, after security_codes.epoch",

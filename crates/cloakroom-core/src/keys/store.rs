@@ -126,7 +126,7 @@ statements! {
         where tenant_id = $1
           and purpose = 3
           and digest_epoch < $2
-        returning pg_current_xact_id()::text::bigint";
+        returning true";
     // The wrapped bytes before are compared: two processes may replace the root key at the same time.
     REPLACE_WRAPPED: "keys::replace_wrapped" =
         "with vault_key as (
@@ -391,15 +391,15 @@ pub(super) async fn write_tenant_key(
     Ok(())
 }
 
-/// Rejects statements with digests of an older epoch. Returns the transaction; `None` if they are rejected already.
+/// Rejects statements with digests of an older epoch; false if they are rejected already.
 pub(super) async fn raise_digest_fence(
     transaction: &Transaction,
     tenant: TenantId,
     epoch: i32,
-) -> Result<Option<i64>, Error> {
+) -> Result<bool, Error> {
     let params: Params<'_> = &[&tenant.number, &epoch];
     let rows = transaction.run(&RAISE_DIGEST_FENCE, params).await?;
-    Ok(rows.first().map(|row| row.get(0)))
+    Ok(!rows.is_empty())
 }
 
 /// Replaces the wrapped bytes of a key of the vault or of a tenant; false if they were replaced meanwhile.

@@ -14,6 +14,7 @@ use super::{Branding, Error};
 /// Finds the branding of the caller's tenant.
 pub async fn find(vault: &Vault, caller: &Caller) -> Result<Branding, Error> {
     caller.require_plain(Permission::TenantRead)?;
+    vault.keys.refresh_if_stale().await;
     let found = access::read_current(
         || store::find(&vault.db, caller.tenant),
         |stored| stored.verify_current(vault),
@@ -27,6 +28,7 @@ pub async fn find(vault: &Vault, caller: &Caller) -> Result<Branding, Error> {
 
 /// Finds the branding for a page of a tenant. A row that was changed by SQL is not shown to cardholders.
 pub async fn find_for_page(vault: &Vault, tenant: TenantId) -> Result<Option<Branding>, Error> {
+    vault.keys.refresh_if_stale().await;
     let found = access::read_current(
         || store::find(&vault.db, tenant),
         |stored| stored.verify_current(vault),
@@ -39,6 +41,7 @@ pub async fn find_by_id(vault: &Vault, id: &str) -> Result<Option<Branding>, Err
     let Ok(id) = id.parse::<Uuid>() else {
         return Ok(None);
     };
+    vault.keys.refresh_if_stale().await;
     let found = access::read_current(
         || store::find_by_id(&vault.db, id),
         |stored| stored.verify_current(vault),

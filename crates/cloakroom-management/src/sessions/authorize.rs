@@ -36,6 +36,7 @@ pub async fn authorize(
     template: &ResponseTemplate<'_, ()>,
 ) -> Result<(), Error> {
     require_kind(caller, ApplicationKind::Private)?;
+    vault.keys.refresh_if_stale().await;
     let now = vault.clock.now().await?;
     let authorization = validate(vault, caller, new, now)?;
     let transaction = audit::begin(&vault.audit).await?;

@@ -1,6 +1,6 @@
 //! Computes the MACs of sessions again after the control key was replaced.
 
-use cloakroom_core::access::{AuthenticatedRow as _, RenewedRows};
+use cloakroom_core::access::{self, AuthenticatedRow as _, RenewedRows};
 use cloakroom_core::keys::Renewal;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage::Error;
@@ -27,7 +27,10 @@ pub async fn renew_macs(vault: &Vault, after: &mut String) -> Result<Option<Rene
     for (row, row_mac) in page {
         match row.renew(control, &row_mac) {
             Renewal::Current => {}
-            Renewal::Altered => rows.altered += 1,
+            Renewal::Altered => {
+                rows.altered += 1;
+                access::report_altered("session", &row.id);
+            }
             Renewal::Renewed(after) => renewed.push((row.lookup, row_mac, after.to_vec())),
         }
     }

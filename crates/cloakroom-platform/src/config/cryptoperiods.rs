@@ -8,8 +8,8 @@ section! {
     /// How long a key of each purpose may be in use before it must be rotated (PCI DSS 3.7.4). `cloakroom doctor` warns
     /// after 80 % of a period and fails after all of it. The defaults are within NIST SP 800-57 Part 1.
     pub struct Cryptoperiods in "cryptoperiods" {
-        /// Rotate `tenant_kek`, `data`, `index`, `reply`, `request`, `audit_authority` and `security_code_wrap` keys without
-        /// an operator after 80 % of their period. Old versions remain until an operator runs `cloakroom key retire`.
+        /// Rotate `tenant_kek`, `data`, `index`, `reply`, `request`, `control`, `audit_authority` and `security_code_wrap`
+        /// keys without an operator after 80 % of their period. Old versions remain until an operator runs `cloakroom key retire`.
         pub automatic: bool = false,
         /// The root key, which wraps the keys of tenants and of the vault.
         pub root_kek: Duration = years(1),
@@ -25,7 +25,7 @@ section! {
         pub reply: Duration = years(1),
         /// Keys that authenticate requests with idempotency keys.
         pub request: Duration = years(2),
-        /// The key that authenticates API keys and rows that grant permissions.
+        /// The key that authenticates rows that grant permissions, and events.
         pub control: Duration = years(2),
         /// The key pair that certifies the keys with which nodes sign the audit log.
         pub audit_authority: Duration = years(3),

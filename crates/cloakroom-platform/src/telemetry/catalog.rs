@@ -196,9 +196,9 @@ catalog! {
     Gauge KEY_ROTATIONS_OPEN = "cloakroom_key_rotations_open" {}
         "Rotations of keys that have not ended (counted up to 100).";
     Gauge KEY_ROTATION_PHASE_AGE = "cloakroom_key_rotation_phase_age_seconds" {}
-        "Time that an open rotation has been in its current phase, at most; 0 if none is open.";
+        "Time that an open rotation has been in its current phase, at most, without those that wait for rows to expire; 0 if none is open.";
     Counter KEY_ROTATION_ROWS = "cloakroom_key_rotation_rows_total" {}
-        "Rows that this node sealed again under a new key.";
+        "Rows that this node encrypted or authenticated again under a new key.";
     Histogram ROOT_KEY_REQUEST_DURATION = "cloakroom_root_key_request_duration_seconds" {
         provider, operation: &["wrap", "unwrap", "describe"]
     } in DURATIONS

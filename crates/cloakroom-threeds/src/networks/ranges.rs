@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloakroom_core::access::RenewedRows;
+use cloakroom_core::access::{self, RenewedRows};
 use cloakroom_core::keys::Renewal;
 use cloakroom_core::vault::Vault;
 use cloakroom_emv3ds::{
@@ -108,7 +108,10 @@ pub async fn renew_macs(vault: &Vault) -> Result<RenewedRows, storage::Error> {
         let parts = parts.each_ref().map(Vec::as_slice);
         match control.renew(DOMAIN, &parts, &stored.digest) {
             Renewal::Current => {}
-            Renewal::Altered => rows.altered += 1,
+            Renewal::Altered => {
+                rows.altered += 1;
+                access::report_altered("card_range_table", &stored.directory);
+            }
             Renewal::Renewed(renewed) => {
                 rows.renewed += store::renew(&vault.db, &stored, &renewed).await?;
             }

@@ -45,7 +45,9 @@ pub enum Error {
     },
     #[error("a table has at most {0} rows")]
     TooManyRows(usize),
-    #[error("a concurrent import superseded this one; nothing was changed")]
+    #[error(
+        "a concurrent import superseded this one, or the control key was replaced meanwhile; nothing was changed: run the import again"
+    )]
     Superseded,
     #[error("the BIN table in the database is damaged: import it again")]
     Damaged,

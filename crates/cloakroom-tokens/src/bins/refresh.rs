@@ -19,7 +19,12 @@ pub async fn refresh(vault: &Vault, bins: &Bins) -> Result<(), Error> {
     if version == bins.version() || bins.is_damaged(version) {
         return Ok(());
     }
-    match load(vault, &current).await {
+    let loaded = load(vault, &current).await;
+    // The table may be whole, and the control key of this node a former one.
+    if matches!(loaded, Err(Error::Damaged)) && vault.keys.catch_up().await {
+        return Box::pin(refresh(vault, bins)).await;
+    }
+    match loaded {
         Ok(table) => {
             let rows = table.rows();
             catalog::BIN_TABLE_VERSION.set(f64::from(version));

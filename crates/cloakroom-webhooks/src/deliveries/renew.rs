@@ -1,6 +1,6 @@
 //! Computes the MACs of events again after the control key was replaced.
 
-use cloakroom_core::access::RenewedRows;
+use cloakroom_core::access::{self, RenewedRows};
 use cloakroom_core::keys::Renewal;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage::Error;
@@ -38,7 +38,10 @@ pub async fn renew_macs(
     for (id, event) in page {
         match event.renew(control, id.tenant) {
             Renewal::Current => {}
-            Renewal::Altered => rows.altered += 1,
+            Renewal::Altered => {
+                rows.altered += 1;
+                access::report_altered("webhook_delivery", &id.event);
+            }
             Renewal::Renewed(mac) => renewed.push((id, event.mac, mac.to_vec())),
         }
     }

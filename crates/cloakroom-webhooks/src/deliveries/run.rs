@@ -111,6 +111,7 @@ impl DeliveryLoop {
         if self.slots.is_full() {
             return Ok(());
         }
+        self.server.keys.refresh_if_stale().await;
         let mut due = store::list_due(&self.server.db).await?;
         self.health.sweep(Instant::now());
         if due.is_empty() {

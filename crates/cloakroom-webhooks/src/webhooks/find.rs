@@ -84,6 +84,7 @@ pub(crate) async fn find_endpoint(
     tenant: i32,
     webhook: Uuid,
 ) -> Result<Option<Endpoint>, Error> {
+    vault.keys.refresh_if_stale().await;
     let found = access::read_current(
         || store::find_endpoint(&vault.db, tenant, webhook),
         |found| found.verify_current(vault),

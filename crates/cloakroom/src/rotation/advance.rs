@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::store::{self, PhaseChange};
+use super::store;
 use super::{Error, Phase, Rotation, key_entry, proof, remac, rewrite};
 use crate::node::Node;
 
@@ -166,11 +166,11 @@ async fn is_settled(node: &Node, rotation: &Rotation) -> Result<bool, Error> {
 
 /// Raises the fence for digests to the present keys; false if it is there already.
 async fn raise_fence(transaction: &Transaction, rotation: &Rotation) -> Result<bool, Error> {
-    let raised = keys::raise_digest_fence(transaction, rotation.tenant).await?;
-    if let Some(xid) = raised {
-        store::set_closed_xid(transaction, rotation.tenant, xid).await?;
+    let is_raised = keys::raise_digest_fence(transaction, rotation.tenant).await?;
+    if is_raised {
+        store::forget_closed(transaction, rotation.tenant).await?;
     }
-    Ok(raised.is_some())
+    Ok(is_raised)
 }
 
 /// Whether statements carry the age of the keys of this purpose.
@@ -178,10 +178,16 @@ fn is_fenced_by_epoch(purpose: KeyPurpose) -> bool {
     matches!(purpose, KeyPurpose::Fingerprint | KeyPurpose::Index)
 }
 
-/// Whether all statements have ended that started before the fence was raised.
+/// Whether all statements and transactions have ended that started before the fence was raised.
 async fn has_drained(node: &Node, rotation: &Rotation) -> Result<bool, Error> {
-    let xid = rotation.closed_xid.unwrap_or(i64::MAX);
-    Ok(store::count_old_snapshots(&node.db, xid).await? == 0)
+    let closed = match rotation.closed_xid {
+        None => store::mark_closed(&node.db, rotation).await?,
+        closed => closed,
+    };
+    match closed {
+        Some(xid) => Ok(store::count_old_sessions(&node.db, xid).await? == 0),
+        None => Ok(false),
+    }
 }
 
 /// Activates the new version once all nodes can open what is sealed under it, and look up digests under it.
@@ -279,14 +285,8 @@ async fn write(
         change.change_keys(keys)?;
     }
     failpoint("rotation.within_change")?;
-    let changes = PhaseChange {
-        generation: Some(keys::count_change(change).await?),
-        closed_xid: match next {
-            Phase::Closed => Some(store::current_xid(change).await?),
-            _ => None,
-        },
-    };
-    match store::set_phase(change, rotation, next, changes).await? {
+    let generation = Some(keys::count_change(change).await?);
+    match store::set_phase(change, rotation, next, generation).await? {
         true => Ok(()),
         false => Err(Error::Contended),
     }

@@ -12,14 +12,15 @@ use uuid::Uuid;
 
 use super::advance::{Run, Step};
 use super::digest_scan::Scan;
-use super::store::{self, PhaseChange, TABLES};
+use super::store::{self, TABLES};
 use super::{Error, Phase, Rotation, digest_scan, key_entry, remac};
 use crate::node::Node;
 
 /// Rows that one statement of the scan counts.
 const PAGE: i64 = 20_000;
-/// How often a scan is repeated that found rows which cannot be rewritten.
+/// How often a scan is repeated that found rows which cannot be rewritten, and how often rewriting is tried again.
 const REPEATED_EVERY_SECONDS: i64 = 60;
+const REWRITTEN_EVERY_SECONDS: i64 = 600;
 /// Longer than the period of the job.
 const ATTEMPT_SECONDS: i64 = 2;
 
@@ -37,6 +38,14 @@ pub struct Proof {
     pub signature: Vec<u8>,
 }
 
+/// Whether nothing is rewritten under a new key: what the old one protects expires within two days.
+pub(super) fn waits_for_expiry(purpose: KeyPurpose) -> bool {
+    matches!(
+        purpose,
+        KeyPurpose::Reply | KeyPurpose::Request | KeyPurpose::SecurityCodeWrap
+    )
+}
+
 /// Scans all rows of the tenant. If none is sealed under the old version, signs and stores that; otherwise, rewrites again.
 ///
 /// The scan is not one snapshot. It need not be: since the old version was closed, every row that is written is sealed under
@@ -44,12 +53,18 @@ pub struct Proof {
 pub(super) async fn prove(node: &Node, rotation: &Rotation, run: &mut Run) -> Result<Step, Error> {
     // Scans that are repeated until rows expire, or an operator restores or deletes them.
     let waited = rotation.read_at.duration_since(rotation.phase_at);
-    let expires = matches!(
-        rotation.purpose,
-        KeyPurpose::Reply | KeyPurpose::Request | KeyPurpose::SecurityCodeWrap
-    );
+    let expires = waits_for_expiry(rotation.purpose);
     let is_repeated = expires || rotation.unreadable > 0;
     if is_repeated && waited.as_secs() % REPEATED_EVERY_SECONDS >= ATTEMPT_SECONDS {
+        return Ok(Step::Waiting);
+    }
+    // SQL may have changed the table of rotations: only the authenticated states say which version was closed.
+    let versions = node.keys.list_versions(rotation.tenant).await?;
+    let is_closed = versions.iter().any(|key| {
+        (key.purpose, key.version) == (rotation.purpose, rotation.from)
+            && matches!(key.state, State::DecryptOnly | State::Destroyed)
+    });
+    if !is_closed {
         return Ok(Step::Waiting);
     }
     let Some((scanned, found)) = scan_all(node, rotation, run).await? else {
@@ -59,8 +74,15 @@ pub(super) async fn prove(node: &Node, rotation: &Rotation, run: &mut Run) -> Re
     if found > 0 {
         return match rotation.purpose {
             _ if expires => Ok(Step::Waiting),
-            // Rows that do not open cannot be rewritten: an operator must decide, and nothing is gained by trying.
-            _ if rotation.unreadable >= found => Ok(Step::Waiting),
+            // Rows that do not open cannot be rewritten. The next scan notices that an operator has deleted them, and
+            // another attempt that they were restored.
+            _ if rotation.unreadable >= found && waited.as_secs() < REWRITTEN_EVERY_SECONDS => {
+                Ok(Step::Waiting)
+            }
+            // All rows were tried just now.
+            _ if rotation.scanned > 0 && waited.as_secs() < REPEATED_EVERY_SECONDS => {
+                Ok(Step::Waiting)
+            }
             _ => {
                 store::restart(&node.db, rotation).await?;
                 Ok(Step::Changed)
@@ -74,8 +96,7 @@ pub(super) async fn prove(node: &Node, rotation: &Rotation, run: &mut Run) -> Re
     let key = (rotation.tenant, rotation.purpose, rotation.from);
     let written = async {
         store::insert_proof(&transaction, key, &proof).await?;
-        let change = PhaseChange::default();
-        store::set_phase(&transaction, rotation, Phase::Proved, change).await
+        store::set_phase(&transaction, rotation, Phase::Proved, None).await
     };
     match written.await {
         Ok(true) => {

@@ -139,12 +139,14 @@ async fn renew_access(node: &Node, pages: &mut Pages<'_>) -> Result<bool, Error>
     loop {
         let page = access::list_tenants(&node.db, after).await?;
         let Some((last, _)) = page.last() else {
+            pages.rows.altered += access::report_orphans(&node.db).await?;
             return Ok(true);
         };
         after = last.id.number;
         for (tenant, row_mac) in page {
-            let is_deleted = tenant.deleted_at.is_some();
             let (db, control) = (&node.db, node.keys.control());
+            // It may have been deleted since the page was read.
+            let is_deleted = !access::is_tenant(db, tenant.id).await?;
             let mut outdated = OutdatedRows::default();
             access::examine_rows(db, control, (&tenant, &row_mac), &mut outdated).await?;
             if !is_deleted {

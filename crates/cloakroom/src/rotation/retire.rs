@@ -11,7 +11,7 @@ use cloakroom_platform::ids::TenantId;
 use cloakroom_tokens::fingerprint_pairs;
 use jiff::Timestamp;
 
-use super::store::{self, PhaseChange};
+use super::store;
 use super::{Error, Phase, Proof, Rotation, key_entry, proof};
 
 /// Destroys the version of a key of a tenant or of the vault that was replaced and proved to be unused. Returns it with its proof.
@@ -76,11 +76,8 @@ async fn destroy(
     };
     let keys = keys::change_state(change, rotation.tenant, transition, at).await?;
     change.change_keys(keys)?;
-    let changes = PhaseChange {
-        generation: Some(keys::count_change(change).await?),
-        ..PhaseChange::default()
-    };
-    match store::set_phase(change, rotation, Phase::Destroyed, changes).await? {
+    let generation = Some(keys::count_change(change).await?);
+    match store::set_phase(change, rotation, Phase::Destroyed, generation).await? {
         true => Ok(()),
         false => Err(Error::Contended),
     }

@@ -7,7 +7,7 @@ use cloakroom_platform::telemetry::catalog;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
-use super::{Phase, Rotation, remac, rewrite, store};
+use super::{Phase, Rotation, proof, remac, rewrite, store};
 
 /// Open rotations that metrics count.
 const MEASURED_MAX: i64 = 100;
@@ -35,7 +35,11 @@ pub async fn status(vault: &Vault) -> Result<Vec<Progress>, storage::Error> {
 pub async fn measure(vault: &Vault) -> Result<(), storage::Error> {
     let open = store::list_open(&vault.db, MEASURED_MAX).await?;
     let age = |rotation: &Rotation| rotation.read_at.duration_since(rotation.phase_at);
-    let oldest = open.iter().map(age).max().unwrap_or_default();
+    // Waiting for rows to expire takes a day or two, and is no stall.
+    let advancing = open.iter().filter(|rotation| {
+        rotation.phase != Phase::Proving || !proof::waits_for_expiry(rotation.purpose)
+    });
+    let oldest = advancing.map(age).max().unwrap_or_default();
     catalog::KEY_ROTATIONS_OPEN.set(open.len() as f64);
     catalog::KEY_ROTATION_PHASE_AGE.set(oldest.as_secs_f64());
     Ok(())

@@ -12,8 +12,8 @@ use super::cost::{Cost, counted, reset};
 
 pub(super) const BATCH: i64 = 1_000;
 
-/// The service has no rotation yet. These statements would read a batch in key order, and write the sealed values again
-/// unless they changed concurrently.
+/// As the rotation of a data key: read a batch in key order, and write the sealed values again unless they changed
+/// concurrently.
 pub(super) const ROTATION: [(&str, &str); 2] = [
     (
         "growth::batch",

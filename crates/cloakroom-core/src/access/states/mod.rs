@@ -25,7 +25,7 @@ pub use self::memory::AccessStates;
 pub use self::reanchor::{Anchored, Reanchored, reanchor};
 pub use self::renew::renew_swept;
 pub use self::store::MacTable;
-pub(crate) use self::store::{list_outdated, renew};
+pub(crate) use self::store::{list_orphans, list_outdated, renew};
 pub use self::verify::verify_states;
 use super::AuthenticatedRow;
 use crate::keys::ControlKey;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{Bucket, StateRow};
 use crate::access::renew::OutdatedMacs;
-use crate::{application_bucket, fenced_mac, key_member, proxy_bucket, replace_row_macs};
+use crate::{application_bucket, fenced_mac, key_member, proxy_bucket};
 
 /// Every row of a tenant that has a bucket: bucket, kind, id and MAC. Keys have no MAC of their own: their columns take its
 /// place.
@@ -65,6 +65,46 @@ macro_rules! members {
             "
             from system_key
             where $1 = 0"
+        )
+    };
+}
+
+/// SQL that stores MACs computed again after the control key was replaced, in a table of tenants, each only if the row
+/// still has the one that was verified. No other column changes. Rows are locked in the order of their ids, as everywhere.
+macro_rules! replace_row_macs {
+    ($table:literal, $id:literal) => {
+        concat!(
+            "with locked as materialized (
+            select stored.",
+            $id,
+            " as id, renewed.before, renewed.after
+            from unnest($2::uuid[], $3::bytea[], $4::bytea[]) as renewed (id, before, after)
+            join ",
+            $table,
+            " stored on stored.tenant_id = $1
+             and stored.",
+            $id,
+            " = renewed.id
+             and stored.row_mac = renewed.before
+            order by stored.",
+            $id,
+            "
+            for update of stored
+        )
+        update ",
+            $table,
+            "
+        set row_mac = locked.after
+        from locked
+        where ",
+            $table,
+            ".tenant_id = $1
+          and ",
+            $table,
+            ".",
+            $id,
+            " = locked.id
+        returning locked.before, locked.after"
         )
     };
 }
@@ -154,6 +194,19 @@ pub enum MacTable {
 }
 
 impl MacTable {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tenant => "tenant",
+            Self::TenantDeletion => "tenant_deletion",
+            Self::Branding => "branding",
+            Self::Webhook => "webhook",
+            Self::ExportRequest => "export_request",
+            Self::Application => "application",
+            Self::ApplicationKey => "application_key",
+            Self::Proxy => "proxy",
+        }
+    }
+
     fn renewal(self) -> &'static Statement {
         match self {
             Self::Tenant => &RENEW_TENANT,
@@ -302,7 +355,7 @@ pub(super) async fn list(
 }
 
 /// Lists the numbers of tenants that have states and no row of their own.
-pub(super) async fn list_orphans(db: &Db) -> Result<Vec<i32>, Error> {
+pub(crate) async fn list_orphans(db: &Db) -> Result<Vec<i32>, Error> {
     let rows = db.read(&LIST_ORPHANS, &[]).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }

@@ -97,30 +97,3 @@ macro_rules! fenced_mac {
         )
     };
 }
-
-/// SQL that stores MACs computed again after the control key was replaced, in a table of tenants, each only if the row
-/// still has the one that was verified. No other column changes.
-#[macro_export]
-macro_rules! replace_row_macs {
-    ($table:literal, $id:literal) => {
-        concat!(
-            "update ",
-            $table,
-            "
-        set row_mac = renewed.after
-        from unnest($2::uuid[], $3::bytea[], $4::bytea[]) as renewed (id, before, after)
-        where ",
-            $table,
-            ".tenant_id = $1
-          and ",
-            $table,
-            ".",
-            $id,
-            " = renewed.id
-          and ",
-            $table,
-            ".row_mac = renewed.before
-        returning renewed.before, renewed.after"
-        )
-    };
-}

@@ -255,11 +255,11 @@ pub async fn change_state(
 }
 
 /// Rejects statements that store fingerprints or terms with keys older than the stored ones, which all nodes must have
-/// loaded. Returns the transaction from which on they are rejected; `None` if they are rejected already.
+/// loaded. False if they are rejected already.
 pub async fn raise_digest_fence(
     transaction: &Transaction,
     tenant: TenantId,
-) -> Result<Option<i64>, Error> {
+) -> Result<bool, Error> {
     let rows = store::list_tenant_keys_within(transaction, tenant).await?;
     let epoch = digest_epoch(&rows);
     Ok(store::raise_digest_fence(transaction, tenant, epoch).await?)

@@ -30,8 +30,8 @@ macro_rules! rotations {
 statements! {
     INSERT: "rotation::insert" =
         "insert into key_rotation
-            (tenant_id, purpose, to_version, from_version, phase, generation, requested_by, closed_xid)
-        values ($1, $2, $3, $4, $5, $6, $7, pg_current_xact_id()::text::bigint)";
+            (tenant_id, purpose, to_version, from_version, phase, generation, requested_by)
+        values ($1, $2, $3, $4, $5, $6, $7)";
     LIST: "rotation::list" = concat!(rotations!(), "
         order by key_rotation.started_at, key_rotation.tenant_id, key_rotation.purpose");
     LIST_OPEN: "rotation::list_open" = concat!(rotations!(), "
@@ -51,7 +51,7 @@ statements! {
             step = 0,
             position = '00000000-0000-0000-0000-000000000000',
             generation = coalesce($6, generation),
-            closed_xid = coalesce($7, closed_xid)
+            closed_xid = null
         where tenant_id = $1
           and purpose = $2
           and to_version = $3
@@ -86,30 +86,38 @@ statements! {
           and to_version = $3
           and phase = 5";
     // All rotations of fingerprint (4) and index keys (5) share one fence.
-    SET_CLOSED_XID: "rotation::set_closed_xid" =
+    FORGET_CLOSED: "rotation::forget_closed" =
         "update key_rotation
-        set closed_xid = $2
+        set closed_xid = null
         where tenant_id = $1
           and purpose in (4, 5)
           and phase < 6";
-    CURRENT_XID: "rotation::current_xid" =
-        "select pg_current_xact_id()::text::bigint";
+    // The number of this transaction, which is taken after the one that closed the old version has committed: any that
+    // may have read the old state has a lower one.
+    MARK_CLOSED: "rotation::mark_closed" =
+        "update key_rotation
+        set closed_xid = pg_current_xact_id()::text::bigint
+        where tenant_id = $1
+          and purpose = $2
+          and to_version = $3
+        returning closed_xid";
     // Nodes that have written a heartbeat recently and have not loaded the keys of a generation yet.
     COUNT_UNAWARE: "rotation::count_unaware" =
         "select count(*)
         from node
         where seen_at > now() - make_interval(secs => $2)
           and keys_generation < $1";
-    // Statements of other sessions whose snapshot is older than a transaction. Sessions of other roles are visible only to
-    // members of pg_read_all_stats; nodes share one role.
-    COUNT_OLD_SNAPSHOTS: "rotation::count_old_snapshots" =
+    // Other sessions whose snapshot, or whose transaction, is older than a transaction: a session may have neither between
+    // statements, but a transaction that has written has its number until it ends. Sessions of other roles are visible only
+    // to members of pg_read_all_stats; nodes share one role.
+    COUNT_OLD_SESSIONS: "rotation::count_old_sessions" =
         "select count(*)
         from pg_stat_activity
         where datname = current_database()
           and backend_type = 'client backend'
           and pid <> pg_backend_pid()
-          and backend_xmin is not null
-          and age(backend_xmin) >= age(($1::bigint % 4294967296)::text::xid)";
+          and greatest(age(backend_xmin), age(backend_xid))
+              >= age(($1::bigint % 4294967296)::text::xid)";
     // Active keys that are older than an age and are not being replaced: the oldest first.
     LIST_DUE: "rotation::list_due" =
         "select tenant.tenant_id, tenant.public_id
@@ -203,19 +211,12 @@ pub(super) async fn find(db: &Db, rotation: &Rotation) -> Result<Option<Rotation
     Ok(row.as_ref().and_then(Rotation::read))
 }
 
-/// What a transition changes besides the phase.
-#[derive(Default)]
-pub(super) struct PhaseChange {
-    pub generation: Option<i64>,
-    pub closed_xid: Option<i64>,
-}
-
 /// Sets the next phase; false if another node has.
 pub(super) async fn set_phase(
     transaction: &Transaction,
     rotation: &Rotation,
     next: Phase,
-    change: PhaseChange,
+    generation: Option<i64>,
 ) -> Result<bool, Error> {
     let params: Params<'_> = &[
         &rotation.tenant.number,
@@ -223,8 +224,7 @@ pub(super) async fn set_phase(
         &rotation.to.cast_signed(),
         &(rotation.phase as i16),
         &(next as i16),
-        &change.generation,
-        &change.closed_xid,
+        &generation,
     ];
     Ok(!transaction.run(&SET_PHASE, params).await?.is_empty())
 }
@@ -237,7 +237,6 @@ pub(super) async fn move_to(db: &Db, rotation: &Rotation, next: Phase) -> Result
         &rotation.to.cast_signed(),
         &(rotation.phase as i16),
         &(next as i16),
-        &None::<i64>,
         &None::<i64>,
     ];
     Ok(!db.write(&SET_PHASE, params).await?.is_empty())
@@ -283,21 +282,24 @@ pub(super) async fn restart(db: &Db, rotation: &Rotation) -> Result<(), Error> {
     Ok(())
 }
 
-/// Saves the transaction that raised the fence for digests of a tenant.
-pub(super) async fn set_closed_xid(
+/// Forgets the transaction after which nothing is written with older keys of digests, because their fence was raised.
+pub(super) async fn forget_closed(
     transaction: &Transaction,
     tenant: TenantId,
-    xid: i64,
 ) -> Result<(), Error> {
-    let params: Params<'_> = &[&tenant.number, &xid];
-    transaction.run(&SET_CLOSED_XID, params).await?;
+    transaction.run(&FORGET_CLOSED, &[&tenant.number]).await?;
     Ok(())
 }
 
-/// The number of this transaction.
-pub(super) async fn current_xid(transaction: &Transaction) -> Result<i64, Error> {
-    let rows = transaction.run(&CURRENT_XID, &[]).await?;
-    rows.first().map(|row| row.get(0)).ok_or(Error::RolledBack)
+/// Saves the transaction after which nothing is written with older keys.
+pub(super) async fn mark_closed(db: &Db, rotation: &Rotation) -> Result<Option<i64>, Error> {
+    let params: Params<'_> = &[
+        &rotation.tenant.number,
+        &rotation.purpose.number(),
+        &rotation.to.cast_signed(),
+    ];
+    let rows = db.write(&MARK_CLOSED, params).await?;
+    Ok(rows.first().map(|row| row.get(0)))
 }
 
 /// Counts running nodes that have not loaded the keys of a generation.
@@ -333,9 +335,9 @@ pub(super) async fn is_due(db: &Db, purpose: KeyPurpose, age_seconds: f64) -> Re
     Ok(db.read_optional(&IS_DUE, params).await?.is_some())
 }
 
-/// Counts sessions whose snapshot is older than a transaction.
-pub(super) async fn count_old_snapshots(db: &Db, xid: i64) -> Result<i64, Error> {
-    let row = db.read_optional(&COUNT_OLD_SNAPSHOTS, &[&xid]).await?;
+/// Counts sessions whose snapshot or transaction is older than a transaction.
+pub(super) async fn count_old_sessions(db: &Db, xid: i64) -> Result<i64, Error> {
+    let row = db.read_optional(&COUNT_OLD_SESSIONS, &[&xid]).await?;
     Ok(row.map_or(0, |row| row.get(0)))
 }
 

@@ -3,7 +3,7 @@
 //! The MAC of a batch's content cannot be computed again, because its lines are not stored. An import that was interrupted
 //! before the rotation can be continued until the former key is destroyed.
 
-use cloakroom_core::access::{AuthenticatedRow as _, RenewedRows};
+use cloakroom_core::access::{self, AuthenticatedRow as _, RenewedRows};
 use cloakroom_core::keys::Renewal;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage::Error;
@@ -36,7 +36,10 @@ pub async fn renew_macs(
     for (batch, row_mac) in page {
         match batch.renew(control, &row_mac) {
             Renewal::Current => {}
-            Renewal::Altered => rows.altered += 1,
+            Renewal::Altered => {
+                rows.altered += 1;
+                access::report_altered("import_batch", &batch.import);
+            }
             Renewal::Renewed(after) => renewed.push((batch, row_mac, after.to_vec())),
         }
     }

@@ -584,9 +584,9 @@ async fn skipped_and_altered_rows_keep_the_former_key() {
     fixture
         .execute("update application set name = trim(trailing 'x' from name) where kind = 1")
         .await;
-    // The scan is repeated once a minute.
+    // Rewriting is tried again ten minutes after the scan.
     fixture
-        .execute("update key_rotation set phase_at = now(), unreadable = 0")
+        .execute("update key_rotation set phase_at = now() - interval '600.5 seconds'")
         .await;
     advance_to(vault, Phase::Proved).await;
     assert_all_by(&fixture, 3).await;

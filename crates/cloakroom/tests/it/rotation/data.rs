@@ -221,6 +221,30 @@ async fn statements_with_an_older_snapshot_are_waited_for() {
     fixture.advance_to(Phase::Proved).await;
 }
 
+/// A node that has stored a value under the old version, and commits late. Its session has no snapshot in between.
+#[tokio::test]
+async fn transactions_that_have_written_are_waited_for() {
+    let fixture = Fixture::create(1).await;
+    fixture.start().await;
+    fixture.advance_until("rotation.before_change", 2).await;
+    assert_eq!(fixture.phase().await, Phase::Promoted);
+    let mut session = fixture.vault.database.connect().await;
+    let transaction = session.transaction().await.unwrap();
+    let written = transaction.execute("update token set sealed = sealed", &[]);
+    assert!(written.await.unwrap() > 0);
+
+    for _ in 0..5 {
+        rotation::work(&fixture.vault.vault, super::HOLDER)
+            .await
+            .unwrap();
+    }
+    assert_eq!(fixture.phase().await, Phase::Closed);
+
+    transaction.commit().await.unwrap();
+    fixture.advance_to(Phase::Proved).await;
+    fixture.assert_all_under(2).await;
+}
+
 #[tokio::test]
 async fn stored_responses_keep_the_old_key_until_they_expire() {
     let fixture = Fixture::create(1).await;

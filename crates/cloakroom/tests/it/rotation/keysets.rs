@@ -174,3 +174,28 @@ async fn forged_progress_changes_no_key() {
     fixture.advance_to(Phase::Proved).await;
     assert_eq!(examine(&fixture).await, ("read".to_owned(), vec![]));
 }
+
+/// A proof of a version that is closed later would permit to destroy it, with all its rows.
+#[tokio::test]
+async fn forged_progress_proves_nothing_about_versions_in_use() {
+    let fixture = Fixture::create(1).await;
+    let node = &fixture.vault.vault;
+    for from in [1, 2] {
+        fixture.execute("delete from key_rotation").await;
+        fixture
+            .execute(&format!(
+                "insert into key_rotation (tenant_id, purpose, to_version, from_version, phase, generation, requested_by)
+                values (1, 3, {from} + 1, {from}, 5, 0, 'nobody')"
+            ))
+            .await;
+
+        for _ in 0..5 {
+            rotation::work(node, super::HOLDER).await.unwrap();
+        }
+
+        assert_eq!(fixture.phase().await, Phase::Proving);
+        let proofs = fixture.database.query("select from key_proof", &[]).await;
+        assert_eq!(proofs.unwrap().len(), 0, "{from}");
+    }
+    assert_eq!(examine(&fixture).await, ("read".to_owned(), vec![]));
+}

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use cloakroom::keys::VAULT;
 use cloakroom::rotation::{self, Phase};
 use cloakroom_crypto::KeyPurpose;
 use serde_json::{Value, json};
@@ -84,6 +85,57 @@ async fn cost_of_a_rotation() {
     );
     assert_eq!((quiet.failures, busy.failures), (0, 0));
     fixture.assert_all_under(2).await;
+}
+
+/// Replaces the control key of a vault with many events, applications and keys under load.
+///
+/// Run as [`cost_of_a_rotation`]. A tenth as many applications as events.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "measures; takes minutes"]
+async fn cost_of_a_rotation_of_the_control_key() {
+    let rows = number_or("CLOAKROOM_TEST_ROTATION_ROWS", 20_000);
+    let fixture = Fixture::create(10).await;
+    fill(&fixture.client, rows).await;
+    for number in 0..rows / 10 {
+        let application = json!({"name": format!("Shop {number}"), "type": "public", "permissions": ["token:create"]});
+        let created = fixture.manager.post("/applications", application).await;
+        assert_eq!(created.status, 201, "{}", created.body);
+    }
+    fixture.execute("vacuum analyze").await;
+    let saturated = load_for(&fixture, WRITERS, Duration::ZERO, CALIBRATION).await;
+    let interval = CALIBRATION.mul_f64(CLIENTS as f64 / saturated.pairs() / SHARE);
+    let quiet = load_for(&fixture, CLIENTS, interval, BASELINE).await;
+    quiet.print("before", BASELINE);
+
+    let wal = wal_position(&fixture).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let load = start_load(&fixture, CLIENTS, interval, &stop);
+    let vault = &fixture.vault.vault;
+    let started_at = Instant::now();
+    rotation::start(vault, VAULT, KeyPurpose::Control, "tests")
+        .await
+        .unwrap();
+    while fixture.phase().await < Phase::Proved {
+        rotation::work(vault, HOLDER).await.unwrap();
+    }
+    let duration = started_at.elapsed();
+    stop.store(true, Ordering::Relaxed);
+    let busy = Latencies::of(load.join_all().await);
+    busy.print("during", duration);
+    let written = wal_position(&fixture).await - wal;
+
+    let status = rotation::status(vault).await.unwrap();
+    let rewritten = status.last().unwrap().rotation.rewritten;
+    println!(
+        "{rewritten} rows in {:.1} s: {:.0} rows/s; {:.0} bytes of WAL per row, with those of the load",
+        duration.as_secs_f64(),
+        rewritten as f64 / duration.as_secs_f64(),
+        written / rewritten as f64,
+    );
+    assert_eq!((quiet.failures, busy.failures), (0, 0));
+    rotation::retire(vault, VAULT, KeyPurpose::Control)
+        .await
+        .unwrap();
 }
 
 /// Creates tokens, many with each request.
