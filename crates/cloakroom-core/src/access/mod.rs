@@ -39,8 +39,7 @@ pub use self::purpose::{Purpose, USE_PERMISSIONS};
 pub use self::quotas::{QuotaSource, Quotas, RateLimit, TenantQuotas};
 pub(crate) use self::renew::OutdatedMacs;
 pub use self::renew::{
-    OutdatedRows, RenewedRows, examine_rows, is_tenant, list_tenants, report_altered,
-    report_orphans,
+    OutdatedRows, RenewedRows, examine_rows, is_tenant, list_tenants, report_orphans,
 };
 pub use self::row_mac::{
     ApplicationRow, AuthenticatedRow, KeyRow, NO_QUOTAS, SessionRow, TenantRow,

@@ -15,7 +15,7 @@ use super::Bucket;
 use super::row_mac::{AuthenticatedRow, TenantRow};
 use super::states::{MacTable, list_orphans};
 use super::store::{self, KeyPosition};
-use crate::keys::{ControlKey, Renewal};
+use crate::keys::{ControlKey, Renewal, StoredMac};
 
 const PAGE: i64 = 500;
 
@@ -33,6 +33,24 @@ impl RenewedRows {
         self.scanned += other.scanned;
         self.renewed += other.renewed;
         self.altered += other.altered;
+    }
+
+    /// Counts a row of a table. Returns its MAC by the active version of the control key if a former one made it.
+    pub fn examine(
+        &mut self,
+        (table, id): (&'static str, &dyn Display),
+        renewal: Renewal,
+    ) -> Option<StoredMac> {
+        self.scanned += 1;
+        match renewal {
+            Renewal::Current => None,
+            Renewal::Renewed(renewed) => Some(renewed),
+            Renewal::Altered => {
+                self.altered += 1;
+                report_altered(table, id);
+                None
+            }
+        }
     }
 }
 
@@ -59,25 +77,18 @@ impl OutdatedRows {
         place: (Bucket, MacTable),
         (id, row, row_mac): (Uuid, &R, &[u8]),
     ) {
-        self.counts.scanned += 1;
-        match row.renew(control, row_mac) {
-            Renewal::Current => {}
-            Renewal::Altered => {
-                self.counts.altered += 1;
-                report_altered(place.1.name(), &id);
-            }
-            Renewal::Renewed(renewed) => {
-                let macs = self.by_place.entry(place).or_default();
-                macs.ids.push(id);
-                macs.before.push(row_mac.to_vec());
-                macs.after.push(renewed.to_vec());
-            }
+        let renewal = row.renew(control, row_mac);
+        if let Some(renewed) = self.counts.examine((place.1.name(), &id), renewal) {
+            let macs = self.by_place.entry(place).or_default();
+            macs.ids.push(id);
+            macs.before.push(row_mac.to_vec());
+            macs.after.push(renewed.to_vec());
         }
     }
 }
 
 /// Logs a row that keeps the former control key alive, so that an operator finds it.
-pub fn report_altered(table: &'static str, id: &dyn Display) {
+fn report_altered(table: &'static str, id: &dyn Display) {
     catalog::ACCESS_ALTERED_ROWS.increment(1);
     tracing::error!(
         error.kind = "altered_row",

@@ -1,7 +1,6 @@
 //! Computes the MACs of sessions again after the control key was replaced.
 
-use cloakroom_core::access::{self, AuthenticatedRow as _, RenewedRows};
-use cloakroom_core::keys::Renewal;
+use cloakroom_core::access::{AuthenticatedRow as _, RenewedRows};
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage::Error;
 
@@ -19,19 +18,11 @@ pub async fn renew_macs(vault: &Vault, after: &mut String) -> Result<Option<Rene
     };
     after.clone_from(&last.lookup);
     let control = vault.keys.control();
-    let mut rows = RenewedRows {
-        scanned: page.len() as u64,
-        ..RenewedRows::default()
-    };
-    let mut renewed = Vec::new();
+    let (mut rows, mut renewed) = (RenewedRows::default(), Vec::new());
     for (row, row_mac) in page {
-        match row.renew(control, &row_mac) {
-            Renewal::Current => {}
-            Renewal::Altered => {
-                rows.altered += 1;
-                access::report_altered("session", &row.id);
-            }
-            Renewal::Renewed(after) => renewed.push((row.lookup, row_mac, after.to_vec())),
+        let renewal = row.renew(control, &row_mac);
+        if let Some(after) = rows.examine(("session", &row.id), renewal) {
+            renewed.push((row.lookup, row_mac, after.to_vec()));
         }
     }
     if !renewed.is_empty() {

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloakroom_core::access::{self, RenewedRows};
-use cloakroom_core::keys::Renewal;
+use cloakroom_core::access::RenewedRows;
 use cloakroom_core::vault::Vault;
 use cloakroom_emv3ds::{
     Component, Erro, ErrorCode, Fault, Message, MessageKind, PReq, RangeTable, Version, read, write,
@@ -103,18 +102,11 @@ pub async fn renew_macs(vault: &Vault) -> Result<RenewedRows, storage::Error> {
     let control = vault.keys.control();
     let mut rows = RenewedRows::default();
     for stored in store::list(&vault.db).await? {
-        rows.scanned += 1;
         let parts = parts(&stored.directory, stored.version, &stored.ranges);
         let parts = parts.each_ref().map(Vec::as_slice);
-        match control.renew(DOMAIN, &parts, &stored.digest) {
-            Renewal::Current => {}
-            Renewal::Altered => {
-                rows.altered += 1;
-                access::report_altered("card_range_table", &stored.directory);
-            }
-            Renewal::Renewed(renewed) => {
-                rows.renewed += store::renew(&vault.db, &stored, &renewed).await?;
-            }
+        let renewal = control.renew(DOMAIN, &parts, &stored.digest);
+        if let Some(renewed) = rows.examine(("card_range_table", &stored.directory), renewal) {
+            rows.renewed += store::renew(&vault.db, &stored, &renewed).await?;
         }
     }
     Ok(rows)

@@ -1,6 +1,6 @@
 //! Computes the MACs of the BIN table again after the control key was replaced.
 
-use cloakroom_core::access::{self, RenewedRows};
+use cloakroom_core::access::RenewedRows;
 use cloakroom_core::keys::Renewal;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage::Error;
@@ -19,37 +19,23 @@ pub async fn renew_macs(vault: &Vault) -> Result<RenewedRows, Error> {
     let version = current.version;
     for position in 0..current.counts.chunks {
         let position = ChunkPosition { version, position };
-        let Some((content, digest)) = store::find_chunk(&vault.db, position).await? else {
-            rows.altered += 1;
-            access::report_altered("bin_chunk", &position.position);
-            continue;
-        };
-        rows.scanned += 1;
-        match position.renew(control, &content, &digest) {
-            Renewal::Current => {}
-            Renewal::Altered => {
-                rows.altered += 1;
-                access::report_altered("bin_chunk", &position.position);
-            }
-            Renewal::Renewed(renewed) => {
-                rows.renewed +=
-                    store::renew_chunk(&vault.db, position, (&digest, &renewed)).await?;
-            }
+        let chunk = store::find_chunk(&vault.db, position).await?;
+        let renewal = chunk
+            .as_ref()
+            .map_or(Renewal::Altered, |(content, digest)| {
+                position.renew(control, content, digest)
+            });
+        let renewed = rows.examine(("bin_chunk", &position.position), renewal);
+        if let (Some(renewed), Some((_, digest))) = (renewed, chunk) {
+            rows.renewed += store::renew_chunk(&vault.db, position, (&digest, &renewed)).await?;
         }
     }
     let parts = table_parts(version, current.counts);
     let parts = parts.each_ref().map(Vec::as_slice);
-    rows.scanned += 1;
-    match control.renew(TABLE_MAC_DOMAIN, &parts, &current.digest) {
-        Renewal::Current => {}
-        Renewal::Altered => {
-            rows.altered += 1;
-            access::report_altered("bin_table", &version);
-        }
-        Renewal::Renewed(renewed) => {
-            let macs = (&current.digest[..], &renewed[..]);
-            rows.renewed += store::renew_table(&vault.db, version, macs).await?;
-        }
+    let renewal = control.renew(TABLE_MAC_DOMAIN, &parts, &current.digest);
+    if let Some(renewed) = rows.examine(("bin_table", &version), renewal) {
+        let macs = (&current.digest[..], &renewed[..]);
+        rows.renewed += store::renew_table(&vault.db, version, macs).await?;
     }
     Ok(rows)
 }

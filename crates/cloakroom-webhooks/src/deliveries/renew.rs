@@ -1,7 +1,6 @@
 //! Computes the MACs of events again after the control key was replaced.
 
-use cloakroom_core::access::{self, RenewedRows};
-use cloakroom_core::keys::Renewal;
+use cloakroom_core::access::RenewedRows;
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage::Error;
 use uuid::Uuid;
@@ -30,19 +29,11 @@ pub async fn renew_macs(
     };
     *after = *last;
     let control = vault.keys.control();
-    let mut rows = RenewedRows {
-        scanned: page.len() as u64,
-        ..RenewedRows::default()
-    };
-    let mut renewed = Vec::new();
+    let (mut rows, mut renewed) = (RenewedRows::default(), Vec::new());
     for (id, event) in page {
-        match event.renew(control, id.tenant) {
-            Renewal::Current => {}
-            Renewal::Altered => {
-                rows.altered += 1;
-                access::report_altered("webhook_delivery", &id.event);
-            }
-            Renewal::Renewed(mac) => renewed.push((id, event.mac, mac.to_vec())),
+        let renewal = event.renew(control, id.tenant);
+        if let Some(after) = rows.examine(("webhook_delivery", &id.event), renewal) {
+            renewed.push((id, event.mac, after.to_vec()));
         }
     }
     if !renewed.is_empty() {

@@ -3,8 +3,7 @@
 //! The MAC of a batch's content cannot be computed again, because its lines are not stored. An import that was interrupted
 //! before the rotation can be continued until the former key is destroyed.
 
-use cloakroom_core::access::{self, AuthenticatedRow as _, RenewedRows};
-use cloakroom_core::keys::Renewal;
+use cloakroom_core::access::{AuthenticatedRow as _, RenewedRows};
 use cloakroom_core::vault::Vault;
 use cloakroom_platform::storage::Error;
 use uuid::Uuid;
@@ -28,19 +27,11 @@ pub async fn renew_macs(
     };
     *after = (last.tenant, last.import, last.first_line);
     let control = vault.keys.control();
-    let mut rows = RenewedRows {
-        scanned: page.len() as u64,
-        ..RenewedRows::default()
-    };
-    let mut renewed = Vec::new();
+    let (mut rows, mut renewed) = (RenewedRows::default(), Vec::new());
     for (batch, row_mac) in page {
-        match batch.renew(control, &row_mac) {
-            Renewal::Current => {}
-            Renewal::Altered => {
-                rows.altered += 1;
-                access::report_altered("import_batch", &batch.import);
-            }
-            Renewal::Renewed(after) => renewed.push((batch, row_mac, after.to_vec())),
+        let renewal = batch.renew(control, &row_mac);
+        if let Some(after) = rows.examine(("import_batch", &batch.import), renewal) {
+            renewed.push((batch, row_mac, after.to_vec()));
         }
     }
     if !renewed.is_empty() {
