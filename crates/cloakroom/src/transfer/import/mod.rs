@@ -70,7 +70,7 @@ pub enum Error {
     Interrupted,
     #[error(transparent)]
     Tokens(#[from] tokens::Error),
-    #[error(transparent)]
+    #[error("{0}; run the same command again: it continues where it was interrupted")]
     Storage(#[from] storage::Error),
 }
 
