@@ -233,7 +233,7 @@ pub async fn renew(
     vault: &Vault,
     tenant: TenantId,
     is_deleted: bool,
-    mut outdated: OutdatedRows,
+    mut outdated: OutdatedRows<'_>,
 ) -> Result<RenewedRows, storage::Error> {
     let control = vault.keys.control();
     let version = control.active_version();
@@ -245,8 +245,7 @@ pub async fn renew(
         let is_in_bucket = |place: &(Bucket, MacTable), _: &mut OutdatedMacs| place.0 == bucket;
         let tables: Vec<_> = outdated.by_place.extract_if(.., is_in_bucket).collect();
         let rows: usize = tables.iter().map(|(_, macs)| macs.ids.len()).sum();
-        // The rows of a deleted tenant are being deleted, except its own row and its keys.
-        let is_swept = is_deleted && bucket != Bucket::TENANT && bucket != Bucket::KEYS;
+        let is_swept = is_deleted && bucket.ends_with_tenant();
         let swept = (tenant.number, bucket);
         let mut is_renewed = !is_swept && renew_bucket(vault, tenant, bucket, &tables).await?;
         // The tenant may have been deleted since it was listed.
@@ -267,8 +266,9 @@ pub async fn renew(
 
 /// Whether rows of a bucket are being deleted with their tenant.
 async fn is_gone(vault: &Vault, tenant: TenantId, bucket: Bucket) -> Result<bool, storage::Error> {
-    let is_kept = tenant == VAULT || bucket == Bucket::TENANT || bucket == Bucket::KEYS;
-    Ok(!is_kept && !access::is_tenant(&vault.db, tenant).await?)
+    Ok(tenant != VAULT
+        && bucket.ends_with_tenant()
+        && !access::is_tenant(&vault.db, tenant).await?)
 }
 
 /// Writes a bucket; false if its rows are not the current ones.

@@ -55,8 +55,8 @@ impl RenewedRows {
 }
 
 /// MACs of a tenant's rows by a former version of the control key, with those by the active one.
-#[derive(Default)]
-pub struct OutdatedRows {
+pub struct OutdatedRows<'a> {
+    control: &'a ControlKey,
     pub(crate) by_place: BTreeMap<(Bucket, MacTable), OutdatedMacs>,
     pub(crate) counts: RenewedRows,
 }
@@ -69,15 +69,22 @@ pub(crate) struct OutdatedMacs {
     pub after: Vec<Vec<u8>>,
 }
 
-impl OutdatedRows {
+impl<'a> OutdatedRows<'a> {
+    pub fn new(control: &'a ControlKey) -> Self {
+        Self {
+            control,
+            by_place: BTreeMap::new(),
+            counts: RenewedRows::default(),
+        }
+    }
+
     /// Verifies a row and notes its MAC if it is outdated.
     pub fn examine<R: AuthenticatedRow>(
         &mut self,
-        control: &ControlKey,
         place: (Bucket, MacTable),
         (id, row, row_mac): (Uuid, &R, &[u8]),
     ) {
-        let renewal = row.renew(control, row_mac);
+        let renewal = row.renew(self.control, row_mac);
         if let Some(renewed) = self.counts.examine((place.1.name(), &id), renewal) {
             let macs = self.by_place.entry(place).or_default();
             macs.ids.push(id);
@@ -120,13 +127,12 @@ pub async fn report_orphans(db: &Db) -> Result<u64, Error> {
 /// Examines the tenant's own row, its applications and their keys.
 pub async fn examine_rows(
     db: &Db,
-    control: &ControlKey,
     (tenant, row_mac): (&TenantRow, &[u8]),
-    outdated: &mut OutdatedRows,
+    outdated: &mut OutdatedRows<'_>,
 ) -> Result<(), Error> {
     let id = tenant.id;
     let place = (Bucket::TENANT, MacTable::Tenant);
-    outdated.examine(control, place, (id.uuid, tenant, row_mac));
+    outdated.examine(place, (id.uuid, tenant, row_mac));
     if tenant.deleted_at.is_some() {
         return Ok(());
     }
@@ -137,7 +143,7 @@ pub async fn examine_rows(
         after = last.id;
         for (row, row_mac) in &page {
             let place = (Bucket::of_application(row.id), MacTable::Application);
-            outdated.examine(control, place, (row.id, row, row_mac));
+            outdated.examine(place, (row.id, row, row_mac));
         }
     }
     let mut after = KeyPosition {
@@ -158,7 +164,7 @@ pub async fn examine_rows(
                 Bucket::of_application(row.application),
                 MacTable::ApplicationKey,
             );
-            outdated.examine(control, place, (row.id, row, row_mac));
+            outdated.examine(place, (row.id, row, row_mac));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Finds a branding whose MAC a former version of the control key made.
 
 use cloakroom_core::access::{Bucket, MacTable, OutdatedRows};
-use cloakroom_core::keys::ControlKey;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error};
 
@@ -10,17 +9,12 @@ use super::store;
 /// Examines the branding of a tenant.
 pub async fn examine_rows(
     db: &Db,
-    control: &ControlKey,
     tenant: TenantId,
-    outdated: &mut OutdatedRows,
+    outdated: &mut OutdatedRows<'_>,
 ) -> Result<(), Error> {
     if let Some(stored) = store::find(db, tenant).await? {
         let place = (Bucket::RESOURCES, MacTable::Branding);
-        outdated.examine(
-            control,
-            place,
-            (stored.row.id, &stored.row, &stored.row_mac),
-        );
+        outdated.examine(place, (stored.row.id, &stored.row, &stored.row_mac));
     }
     Ok(())
 }

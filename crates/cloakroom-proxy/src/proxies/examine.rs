@@ -1,7 +1,6 @@
 //! Finds proxies whose MAC a former version of the control key made.
 
 use cloakroom_core::access::{Bucket, MacTable, OutdatedRows};
-use cloakroom_core::keys::ControlKey;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error};
 use uuid::Uuid;
@@ -13,9 +12,8 @@ const PAGE: i64 = 200;
 /// Examines all proxies of a tenant.
 pub async fn examine_rows(
     db: &Db,
-    control: &ControlKey,
     tenant: TenantId,
-    outdated: &mut OutdatedRows,
+    outdated: &mut OutdatedRows<'_>,
 ) -> Result<(), Error> {
     let mut after = Uuid::nil();
     loop {
@@ -26,11 +24,7 @@ pub async fn examine_rows(
         after = last.row.id;
         for stored in &page {
             let place = (Bucket::of_proxy(stored.row.id), MacTable::Proxy);
-            outdated.examine(
-                control,
-                place,
-                (stored.row.id, &stored.row, &stored.row_mac),
-            );
+            outdated.examine(place, (stored.row.id, &stored.row, &stored.row_mac));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Finds webhooks whose MAC a former version of the control key made.
 
 use cloakroom_core::access::{Bucket, MacTable, OutdatedRows};
-use cloakroom_core::keys::ControlKey;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error};
 
@@ -10,17 +9,12 @@ use super::store;
 /// Examines all webhooks of a tenant.
 pub async fn examine_rows(
     db: &Db,
-    control: &ControlKey,
     tenant: TenantId,
-    outdated: &mut OutdatedRows,
+    outdated: &mut OutdatedRows<'_>,
 ) -> Result<(), Error> {
     for stored in store::list(db, tenant).await? {
         let place = (Bucket::RESOURCES, MacTable::Webhook);
-        outdated.examine(
-            control,
-            place,
-            (stored.row.id, &stored.row, &stored.row_mac),
-        );
+        outdated.examine(place, (stored.row.id, &stored.row, &stored.row_mac));
     }
     Ok(())
 }

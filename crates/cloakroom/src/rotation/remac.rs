@@ -1,6 +1,6 @@
 //! Computes the MACs of all rows again after the control key was replaced, and scans for those of the former one.
 //!
-//! Tables belong to the vault, so one rotation covers all tenants. Positions are kept in this process only: rows that have
+//! Tables belong to the vault, so one rotation covers all tenants. Positions are not stored: rows that have
 //! current MACs are skipped quickly, and SQL cannot shorten the scan.
 
 use std::time::Duration;
@@ -131,7 +131,8 @@ impl<'a> Pages<'a> {
 
 /// Renews the keyset of the vault, then all rows of each tenant that have an access state.
 async fn renew_access(node: &Node, pages: &mut Pages<'_>) -> Result<bool, Error> {
-    let rows = access_change::renew(node, VAULT, false, OutdatedRows::default()).await?;
+    let outdated = OutdatedRows::new(node.keys.control());
+    let rows = access_change::renew(node, VAULT, false, outdated).await?;
     if !pages.finish(node, rows).await? {
         return Ok(false);
     }
@@ -144,11 +145,10 @@ async fn renew_access(node: &Node, pages: &mut Pages<'_>) -> Result<bool, Error>
         };
         after = last.id.number;
         for (tenant, row_mac) in page {
-            let (db, control) = (&node.db, node.keys.control());
             // It may have been deleted since the page was read.
-            let is_deleted = !access::is_tenant(db, tenant.id).await?;
-            let mut outdated = OutdatedRows::default();
-            access::examine_rows(db, control, (&tenant, &row_mac), &mut outdated).await?;
+            let is_deleted = !access::is_tenant(&node.db, tenant.id).await?;
+            let mut outdated = OutdatedRows::new(node.keys.control());
+            access::examine_rows(&node.db, (&tenant, &row_mac), &mut outdated).await?;
             if !is_deleted {
                 examine_resources(node, tenant.id, &mut outdated).await?;
             }
@@ -164,14 +164,14 @@ async fn renew_access(node: &Node, pages: &mut Pages<'_>) -> Result<bool, Error>
 async fn examine_resources(
     node: &Node,
     tenant: TenantId,
-    outdated: &mut OutdatedRows,
+    outdated: &mut OutdatedRows<'_>,
 ) -> Result<(), Error> {
-    let (db, control) = (&node.db, node.keys.control());
-    tenants::examine_rows(db, control, tenant, outdated).await?;
-    branding::examine_rows(db, control, tenant, outdated).await?;
-    webhooks::examine_rows(db, control, tenant, outdated).await?;
-    export::examine_rows(db, control, tenant, outdated).await?;
-    Ok(proxies::examine_rows(db, control, tenant, outdated).await?)
+    let db = &node.db;
+    tenants::examine_rows(db, tenant, outdated).await?;
+    branding::examine_rows(db, tenant, outdated).await?;
+    webhooks::examine_rows(db, tenant, outdated).await?;
+    export::examine_rows(db, tenant, outdated).await?;
+    Ok(proxies::examine_rows(db, tenant, outdated).await?)
 }
 
 /// Rows of each table, and how many of all have a MAC by the former version. `None` if this node has lost the lease.

@@ -33,6 +33,11 @@ impl Bucket {
         Self(number)
     }
 
+    /// Whether the sweep deletes its rows after the tenant was deleted. The tenant's own row and its keys remain.
+    pub fn ends_with_tenant(self) -> bool {
+        self != Self::TENANT && self != Self::KEYS
+    }
+
     pub fn number(self) -> i16 {
         self.0
     }

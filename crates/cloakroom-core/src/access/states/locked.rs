@@ -37,12 +37,7 @@ pub async fn lock(
     control: &ControlKey,
     (tenant_number, bucket): (i32, Bucket),
 ) -> Result<LockedBucket, LockError> {
-    let initial = StateRow {
-        tenant_number,
-        bucket,
-        generation: 1,
-        digest: digest(&[]).to_vec(),
-    };
+    let initial = StateRow::empty(tenant_number, bucket);
     let row_mac = initial.row_mac(control);
     let locked = store::lock(transaction, &initial, &row_mac).await?;
     let (state, row_mac) = locked.ok_or(LockError::Stale)?;

@@ -47,6 +47,18 @@ pub(super) struct StateRow {
     pub digest: Vec<u8>,
 }
 
+impl StateRow {
+    /// The first state of a bucket without rows.
+    pub(super) fn empty(tenant_number: i32, bucket: Bucket) -> Self {
+        Self {
+            tenant_number,
+            bucket,
+            generation: 1,
+            digest: digest(&[]).to_vec(),
+        }
+    }
+}
+
 impl AuthenticatedRow for StateRow {
     const DOMAIN: &'static str = "row.access_state.v1";
 

@@ -41,12 +41,7 @@ pub async fn reanchor(
         if (bucket == Bucket::KEYS) != (what == Anchored::Keys) {
             continue;
         }
-        let mut state = StateRow {
-            tenant_number: tenant.number,
-            bucket,
-            generation: 1,
-            digest: digest(&[]).to_vec(),
-        };
+        let mut state = StateRow::empty(tenant.number, bucket);
         let row_mac = state.row_mac(control);
         let locked = store::lock(transaction, &state, &row_mac).await?;
         let stored = locked.map_or(0, |(state, _)| state.generation);

@@ -2,7 +2,7 @@
 
 use cloakroom_platform::storage::{self, Db};
 
-use super::{AccessStates, Bucket, StateRow, digest, store};
+use super::{AccessStates, Bucket, StateRow, store};
 use crate::access::AuthenticatedRow as _;
 use crate::keys::ControlKey;
 
@@ -14,12 +14,7 @@ pub async fn renew_swept(
     control: &ControlKey,
     (tenant_number, bucket): (i32, Bucket),
 ) -> Result<bool, storage::Error> {
-    let initial = StateRow {
-        tenant_number,
-        bucket,
-        generation: 1,
-        digest: digest(&[]).to_vec(),
-    };
+    let initial = StateRow::empty(tenant_number, bucket);
     let transaction = db.begin().await?;
     let locked = store::lock(&transaction, &initial, &initial.row_mac(control)).await?;
     let genuine = locked.filter(|(state, row_mac)| state.is_genuine(control, row_mac));

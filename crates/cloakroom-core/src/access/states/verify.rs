@@ -28,8 +28,7 @@ pub async fn verify_states(db: &Db, control: &ControlKey) -> Result<Vec<String>,
         for (tenant, _) in page {
             let is_deleted = tenant.deleted_at.is_some();
             for (bucket, listed) in store::list(db, tenant.id).await? {
-                // The sweep deletes the rows of a deleted tenant; its own row and its destroyed keys remain.
-                if is_deleted && bucket != Bucket::TENANT && bucket != Bucket::KEYS {
+                if is_deleted && bucket.ends_with_tenant() {
                     continue;
                 }
                 findings.extend(examine(control, tenant.id, bucket, &listed));

@@ -1,7 +1,6 @@
 //! Finds requested exports whose MAC a former version of the control key made.
 
 use cloakroom_core::access::{Bucket, MacTable, OutdatedRows};
-use cloakroom_core::keys::ControlKey;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage::{Db, Error};
 
@@ -10,13 +9,12 @@ use super::store;
 /// Examines all requested exports of a tenant.
 pub async fn examine_rows(
     db: &Db,
-    control: &ControlKey,
     tenant: TenantId,
-    outdated: &mut OutdatedRows,
+    outdated: &mut OutdatedRows<'_>,
 ) -> Result<(), Error> {
     for (request, row_mac) in store::list(db, tenant).await? {
         let place = (Bucket::RESOURCES, MacTable::ExportRequest);
-        outdated.examine(control, place, (request.id, &request, &row_mac));
+        outdated.examine(place, (request.id, &request, &row_mac));
     }
     Ok(())
 }

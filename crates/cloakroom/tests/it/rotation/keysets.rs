@@ -185,7 +185,7 @@ async fn forged_progress_proves_nothing_about_versions_in_use() {
         fixture
             .execute(&format!(
                 "insert into key_rotation (tenant_id, purpose, to_version, from_version, phase, generation, requested_by)
-                values (1, 3, {from} + 1, {from}, 5, 0, 'nobody')"
+                values (1, 3, {from} + 1, {from}, 5, 0, 'forged')"
             ))
             .await;
 
