@@ -6,6 +6,7 @@
 #![expect(clippy::print_stderr, reason = "a command-line tool prints its errors")]
 
 mod benchmarks;
+mod cargo_tools;
 mod check;
 mod conformance;
 mod deny;

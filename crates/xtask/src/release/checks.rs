@@ -23,7 +23,7 @@ pub(super) fn run(binary: &Path) -> Result<()> {
     )?;
     let version = env!("CARGO_PKG_VERSION").to_owned();
     build_release(&Arguments {
-        binary: binary.to_owned(),
+        binary: vec![binary.to_owned()],
         version,
         out: out.clone(),
         sign_key: Some(secret),
@@ -33,10 +33,13 @@ pub(super) fn run(binary: &Path) -> Result<()> {
     lint(&tools, &out)?;
     let cache = workspace::target_folder().join("tools");
     for (script, artifact) in [
-        ("test-install.sh", ".deb"),
-        ("test-container.sh", "-image.tar"),
+        ("test-install.sh", "_amd64.deb"),
+        ("test-install.sh", ".x86_64.rpm"),
+        ("test-container.sh", "-amd64-image.tar"),
+        ("test-compose.sh", "-amd64-image.tar"),
+        ("test-dev-container.sh", "-amd64-dev-image.tar"),
     ] {
-        println!("packages: {script}");
+        println!("packages: {script} {artifact}");
         let mut command = tools.command(&workspace::root().join("packaging").join(script))?;
         command.arg(find(&out, artifact)?).arg(&cache);
         process::run_successfully(command)?;
@@ -72,15 +75,18 @@ fn lint(tools: &Tools, out: &Path) -> Result<()> {
     }
     ensure!(!scripts.is_empty(), "there are no scripts to check");
     let scripts: Vec<&str> = scripts.iter().map(String::as_str).collect();
-    tool(tools, "shellcheck", &scripts)?;
-    tool(tools, "hadolint", &["packaging/image/Containerfile"])?;
-    let package = find(out, ".deb")?;
+    let options = ["--external-sources", "--source-path=SCRIPTDIR"];
+    tool(tools, "shellcheck", &[&options[..], &scripts].concat())?;
+    for name in ["Containerfile", "Containerfile.dev"] {
+        tool(tools, "hadolint", &[&format!("packaging/image/{name}")])?;
+    }
+    let package = find(out, "_amd64.deb")?;
     tool(
         tools,
         "lintian",
         &["--allow-root", "--fail-on", "error", text(&package)?],
     )?;
-    let package = find(out, ".rpm")?;
+    let package = find(out, ".x86_64.rpm")?;
     tool(
         tools,
         "rpm",

@@ -1,4 +1,4 @@
-//! Packages, archive, image, SBOM, checksums and signature of a release, from a binary that is already built.
+//! Packages, archives, images, SBOM, checksums and signature of a release, from a tag or from binaries that are already built.
 
 mod artifacts;
 mod checks;
@@ -11,13 +11,15 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use cloakroom_devtools::{process, workspace};
 
+use crate::dist;
 use tools::Tools;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The binary to release; `cargo xtask dist` builds it
+    /// Binaries to package, one for each architecture. Without it, the checkout must be clean and have the tag of the
+    /// version, and the binaries are built: with PGO, and for arm64 if the toolchain has that target
     #[arg(long, value_name = "FILE")]
-    binary: PathBuf,
+    binary: Vec<PathBuf>,
     /// Version of the release
     #[arg(long, default_value = env!("CARGO_PKG_VERSION"))]
     version: String,
@@ -35,6 +37,9 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 }
+
+/// Each builds some of the artifacts, from a binary.
+const SCRIPTS: [&str; 3] = ["build-packages.sh", "build-image.sh", "build-dev-image.sh"];
 
 /// Builds the artifacts of a release.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -61,7 +66,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<()> {
 
 /// What the artifacts are built from.
 struct Release {
-    binary: PathBuf,
+    binaries: Vec<PathBuf>,
     version: String,
     out: PathBuf,
     /// Time of the commit, in seconds since 1970: the time of every file in the artifacts.
@@ -74,21 +79,30 @@ impl Release {
         std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
         let is_empty = std::fs::read_dir(out)?.next().is_none();
         ensure!(is_empty, "{} is not empty", out.display());
+        let out = out.canonicalize()?;
+        let version = arguments.version.clone();
+        let binaries = match &arguments.binary[..] {
+            [] => build_tag(&version, &out)?,
+            binaries => binaries.to_owned(),
+        };
+        let binaries = binaries.iter().map(|binary| binary.canonicalize());
         Ok(Self {
-            binary: arguments.binary.canonicalize().context("the binary")?,
-            version: arguments.version.clone(),
-            out: out.canonicalize()?,
+            binaries: binaries.collect::<Result<_, _>>().context("the binaries")?,
+            version,
+            out,
             epoch: commit_time()?,
         })
     }
 
-    /// Builds packages, archive and image twice and compares them, so that anyone can verify them from the binary.
+    /// Builds packages, archives and images twice and compares them, so that anyone can verify them from the binary.
     fn build(&self, tools: &Tools) -> Result<()> {
         let second = tempfile::tempdir()?;
         for (name, out) in [("first", self.out.as_path()), ("second", second.path())] {
-            println!("release: building packages, archive and image, {name} time");
-            for script in ["build-packages.sh", "build-image.sh"] {
-                self.run_script(tools, script, out)?;
+            println!("release: building packages, archives and images, {name} time");
+            for binary in &self.binaries {
+                for script in SCRIPTS {
+                    self.run_script(tools, script, binary, out)?;
+                }
             }
         }
         let count = artifacts::compare(&self.out, second.path())?;
@@ -96,18 +110,57 @@ impl Release {
         Ok(())
     }
 
-    fn run_script(&self, tools: &Tools, script: &str, out: &Path) -> Result<()> {
+    fn run_script(&self, tools: &Tools, script: &str, binary: &Path, out: &Path) -> Result<()> {
         let mut command = tools.command(&workspace::root().join("packaging").join(script))?;
-        command.arg(&self.binary).arg(&self.version).arg(out);
+        command.arg(binary).arg(&self.version).arg(out);
         command.env("SOURCE_DATE_EPOCH", &self.epoch);
         process::run_successfully(command)
     }
 }
 
+/// Builds the binaries of the tag of `version`. Adds the profile to `out`, so that anyone can build the same binary.
+fn build_tag(version: &str, out: &Path) -> Result<Vec<PathBuf>> {
+    let own = env!("CARGO_PKG_VERSION");
+    ensure!(
+        version == own,
+        "Cargo.toml has the version {own}, not {version}"
+    );
+    let tag = format!("v{version}");
+    let tags = git(&["tag", "--points-at", "HEAD"])?;
+    ensure!(
+        tags.lines().any(|it| it == tag),
+        "the commit does not have the tag {tag}; check it out, or package binaries with --binary"
+    );
+    let changes = git(&["status", "--porcelain"])?;
+    ensure!(changes.is_empty(), "the checkout has changes:\n{changes}");
+    let built = dist::build_with_new_profile()?;
+    std::fs::copy(
+        built.profile,
+        out.join(format!("cloakroom-{version}.profdata")),
+    )?;
+    let mut binaries = vec![built.binary];
+    match dist::can_build_for_arm64()? {
+        true => binaries.push(dist::build_for_arm64()?),
+        false => println!("release: no arm64; the toolchain lacks the target"),
+    }
+    Ok(binaries)
+}
+
 fn commit_time() -> Result<String> {
+    Ok(git(&["log", "-1", "--format=%ct"])?.trim().to_owned())
+}
+
+fn git(arguments: &[&str]) -> Result<String> {
     let mut git = Command::new("git");
-    git.args(["log", "-1", "--format=%ct"]);
-    let output = git.current_dir(workspace::root()).output()?;
-    ensure!(output.status.success(), "git log failed: {}", output.status);
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    let output = git
+        .args(arguments)
+        .current_dir(workspace::root())
+        .output()?;
+    ensure!(
+        output.status.success(),
+        "git {} failed: {}",
+        arguments.join(" "),
+        output.status
+    );
+    Ok(String::from_utf8(output.stdout)?)
 }

@@ -7,8 +7,12 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use cloakroom_devtools::{packages, process, workspace};
 
+use crate::cargo_tools::CargoTool;
+
 /// Programs and their Debian packages.
-const PROGRAMS: [(&str, &str); 12] = [
+const PROGRAMS: [(&str, &str); 14] = [
+    ("/usr/lib/podman/aardvark-dns", "aardvark-dns"),
+    ("/usr/lib/podman/netavark", "netavark"),
     ("buildah", "buildah"),
     ("envsubst", "gettext-base"),
     ("lintian", "lintian"),
@@ -23,14 +27,10 @@ const PROGRAMS: [(&str, &str); 12] = [
     ("systemd-analyze", "systemd"),
 ];
 
-const SBOM_TOOL: (&str, &str) = ("cargo-cyclonedx", "0.5.9");
-
-/// Compiling with the settings of the tool takes longer, for a program that runs a second.
-const PROFILE: [(&str, &str); 3] = [
-    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
-    ("CARGO_PROFILE_RELEASE_LTO", "off"),
-    ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
-];
+const SBOM_TOOL: CargoTool = CargoTool {
+    name: "cargo-cyclonedx",
+    version: "0.5.9",
+};
 
 pub(super) struct Tools {
     path: OsString,
@@ -50,13 +50,9 @@ impl Tools {
             install_environment(&environment, &requirements)?;
             std::fs::write(installed, wanted)?;
         }
-        let sbom = folder.join(format!("{}-{}", SBOM_TOOL.0, SBOM_TOOL.1));
-        if !workspace::has_program(SBOM_TOOL.0) && !sbom.join("bin").join(SBOM_TOOL.0).is_file() {
-            install_sbom_tool(&sbom)?;
-        }
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = [environment.join("bin"), sbom.join("bin")];
-        let all = folders.into_iter().chain(std::env::split_paths(&path));
+        let path = SBOM_TOOL.search_path()?;
+        let folders = std::iter::once(environment.join("bin"));
+        let all = folders.chain(std::env::split_paths(&path));
         Ok(Self {
             path: std::env::join_paths(all)?,
         })
@@ -94,14 +90,4 @@ fn install_environment(environment: &Path, requirements: &Path) -> Result<()> {
         .arg("--requirement")
         .arg(requirements);
     process::run_successfully(pip)
-}
-
-fn install_sbom_tool(root: &Path) -> Result<()> {
-    let (name, version) = SBOM_TOOL;
-    println!("release: building {name} {version}, once: some minutes on two cores");
-    let mut cargo = workspace::cargo();
-    cargo.args(["install", "--quiet", "--locked", name]);
-    cargo.args(["--version", version]).arg("--root").arg(root);
-    cargo.env_remove("CARGO_TARGET_DIR").envs(PROFILE);
-    process::run_successfully(cargo).with_context(|| format!("installing {name}"))
 }
