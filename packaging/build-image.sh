@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the OCI image from a binary: build-image.sh BINARY VERSION OUT. Writes an OCI archive and the image's digest.
+# Builds the OCI image of a binary: build-image.sh BINARY VERSION OUT. Writes an OCI archive and the image's digest.
 set -euo pipefail
 
 binary=$(realpath "$1") version=$2
@@ -10,14 +10,23 @@ here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 # Debian packages whose files the image contains. Scanners read their versions from status.d.
 # gcc-12-base has the copyright file of libgcc-s1.
 packages=(libc6 gcc-12-base libgcc-s1 ca-certificates)
+arch=$("$here/architecture.sh" "$binary")
 libraries='ld-linux-*.so.* libc.so.* libm.so.* libresolv.so.* libgcc_s.so.*'
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/debs" "$work/files" "$work/context/root"
 root=$work/context/root
+apt=(apt-get -qq -o APT::Sandbox::User=root)
+if [ "$arch" != "$(dpkg --print-architecture)" ]; then
+    # Package lists of the other architecture, apart from those of this machine.
+    mkdir -p "$work/apt/lists/partial" "$work/apt/cache"
+    apt+=(-o "APT::Architecture=$arch" -o "APT::Architectures=$arch" -o "Dir::State::lists=$work/apt/lists"
+        -o Dir::State::status=/dev/null -o "Dir::Cache=$work/apt/cache")
+    "${apt[@]}" update
+fi
 # Downloaded, because the files of an installed package may have been changed.
-(cd "$work/debs" && apt-get download -qq -o APT::Sandbox::User=root "${packages[@]}")
+(cd "$work/debs" && "${apt[@]}" download "${packages[@]}")
 mkdir -p "$root"/{usr/bin,usr/lib,etc/ssl/certs,etc/cloakroom,tmp,var/lib/dpkg/status.d,usr/share/doc}
 for deb in "$work"/debs/*.deb; do
     dpkg-deb --extract "$deb" "$work/files"
@@ -34,17 +43,18 @@ chmod 0755 "$root"/usr/lib/*
 ln -s usr/lib "$root/lib"
 ln -s usr/lib "$root/lib64"
 LC_ALL=C find "$work/files/usr/share/ca-certificates" -name '*.crt' | LC_ALL=C sort | xargs cat >"$root/etc/ssl/certs/ca-certificates.crt"
-strip --strip-all -o "$root/usr/bin/cloakroom" "$binary"
-chmod 0755 "$root/usr/bin/cloakroom"
+"$here/strip.sh" "$binary" "$root/usr/bin/cloakroom"
 echo 'cloakroom:x:65532:65532:Cloakroom:/nonexistent:/sbin/nologin' >"$root/etc/passwd"
 echo 'cloakroom:x:65532:' >"$root/etc/group"
 find "$root" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
 
 cp "$here/image/Containerfile" "$work/context/"
 image=localhost/cloakroom:$version
-buildah build --quiet --isolation chroot --timestamp "$SOURCE_DATE_EPOCH" --tag "$image" \
+[ "$arch" = amd64 ] || image+=-$arch
+buildah build --quiet --isolation chroot --arch "$arch" --timestamp "$SOURCE_DATE_EPOCH" --tag "$image" \
     --label org.opencontainers.image.title=cloakroom --label "org.opencontainers.image.version=$version" \
     --label org.opencontainers.image.licenses=Apache-2.0 "$work/context" >/dev/null
-rm -f "$out/cloakroom-$version-image.tar"
-buildah push --quiet --digestfile "$work/digest" "$image" "oci-archive:$out/cloakroom-$version-image.tar:cloakroom:$version"
-(cat "$work/digest" && echo) >"$out/cloakroom-$version-image.digest"
+archive=$out/cloakroom-$version-linux-$arch-image
+rm -f "$archive.tar"
+buildah push --quiet --digestfile "$work/digest" "$image" "oci-archive:$archive.tar:cloakroom:$version"
+(cat "$work/digest" && echo) >"$archive.digest"

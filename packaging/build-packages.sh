@@ -10,21 +10,23 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 : "${SOURCE_DATE_EPOCH:?set it to the time of the commit}"
 export SOURCE_DATE_EPOCH
 
-case $(uname -m) in
-    x86_64) arch=amd64 ;;
-    aarch64) arch=arm64 ;;
-    *) echo "no packages for $(uname -m)" >&2 && exit 1 ;;
-esac
+arch=$(./architecture.sh "$binary")
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
-strip --strip-all -o "$stage/cloakroom" "$binary"
-"$binary" man-pages "$stage/man"
+# A binary of another architecture runs in an emulator.
+run=()
+case $arch-$(dpkg --print-architecture) in
+    arm64-amd64) run=(qemu-aarch64-static -L /usr/aarch64-linux-gnu) ;;
+    amd64-arm64) run=(qemu-x86_64-static -L /usr/x86_64-linux-gnu) ;;
+esac
+./strip.sh "$binary" "$stage/cloakroom"
+"${run[@]}" "$binary" man-pages "$stage/man"
 gzip -9 --no-name "$stage"/man/*.1
 mkdir "$stage/completions"
-"$binary" completions bash >"$stage/completions/cloakroom"
-"$binary" completions zsh >"$stage/completions/_cloakroom"
-"$binary" completions fish >"$stage/completions/cloakroom.fish"
+"${run[@]}" "$binary" completions bash >"$stage/completions/cloakroom"
+"${run[@]}" "$binary" completions zsh >"$stage/completions/_cloakroom"
+"${run[@]}" "$binary" completions fish >"$stage/completions/cloakroom.fish"
 date=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 cat >"$stage/changelog.yaml" <<EOF
 - semver: $version

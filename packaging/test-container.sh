@@ -10,6 +10,8 @@ if [ "${CLOAKROOM_TEST_ISOLATED:-}" != yes ]; then
 fi
 
 image=$1
+# shellcheck source=test-functions.sh
+. "$here/test-functions.sh"
 page=$here/../docs/operate/install/container.md
 postgresql=$(find /usr/lib/postgresql -maxdepth 1 -mindepth 1 | sort -V | tail -n 1)/bin
 ip link set lo up
@@ -17,9 +19,8 @@ mount -t tmpfs tmpfs /srv
 
 work=$(mktemp -d)
 finish() {
-    podman rm --force --time 5 cloakroom >/dev/null 2>&1 || true
+    delete_podman "$work"
     runuser -u postgres -- "$postgresql/pg_ctl" --pgdata "$work/data" --mode immediate --silent stop || true
-    umount --quiet "$work/storage/overlay" || true
     rm -rf "$work"
 }
 trap finish EXIT
@@ -37,31 +38,10 @@ log_parameter_max_length_on_error = 0
 EOF
 runuser -u postgres -- "$postgresql/pg_ctl" --pgdata "$work/data" --log "$work/data/log" --wait --silent start
 
-# Containers and images of their own, runc, and limits that are not above those of this shell.
-export CONTAINERS_CONF=$work/containers.conf CONTAINERS_STORAGE_CONF=$work/storage.conf
-cat >"$work/storage.conf" <<EOF
-[storage]
-driver = "overlay"
-graphroot = "$work/storage"
-runroot = "$work/run"
-EOF
-cat >"$work/containers.conf" <<EOF
-[containers]
-default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
-[engine]
-runtime = "runc"
-EOF
+isolate_podman "$work"
 {
-    echo 'set -euo pipefail'
+    commands_of "$page"
     cat <<'EOF'
-section() { printf '\n== %s  %s\n' "$(date +%s.%N)" "$1"; }
-EOF
-    awk '/^## / { printf "section \"%s\"\n", substr($0, 4) }
-         /^```sh$/ { inside = 1; next }
-         /^```/ { inside = 0 }
-         inside' "$page"
-    cat <<'EOF'
-section end
 podman inspect cloakroom --format 'user {{.Config.User}}, capabilities {{.EffectiveCaps}}, read-only {{.HostConfig.ReadonlyRootfs}}'
 grep -E '^(Uid|CapEff|CapBnd|NoNewPrivs|Seccomp):' "/proc/$(podman inspect cloakroom --format '{{.State.Pid}}')/status"
 EOF
@@ -73,10 +53,4 @@ PGHOST=127.0.0.1 PGUSER=postgres bash "$work/commands.sh" 2>&1 | tee "$work/tran
 grep -q '"number":"XXXXXXXXXXXX4242"' "$work/transcript" || { echo "container: no masked token in the output" >&2 && exit 1; }
 grep -q '^CapEff:.0000000000000000$' "$work/transcript" || { echo "container: the node has capabilities" >&2 && exit 1; }
 grep -q '^Uid:.65532' "$work/transcript" || { echo "container: the node does not run as 65532" >&2 && exit 1; }
-awk '/^== / {
-        if (name != "") printf "%7.1f s  %s\n", $2 - at, name
-        at = $2; name = $0; sub(/^== [^ ]* +/, "", name)
-        if (!first) first = at
-        if (name == "Check the deployment") token = at
-    }
-    END { printf "container: %.1f s from downloaded image to first token (PostgreSQL was installed before)\n", token - first }' "$work/transcript"
+durations_of "$work/transcript" "Load the image" "Check the deployment"

@@ -76,9 +76,11 @@ const groups = [
     items: [
       page("Install", "operate/install"),
       page("Install on Debian", "operate/install/debian"),
+      page("Use a managed PostgreSQL", "operate/install/managed-postgresql"),
       page("Install in a container", "operate/install/container"),
       page("Install on Kubernetes", "operate/install/kubernetes"),
       page("Test vault with compose", "operate/install/compose"),
+      page("Development vault in a container", "operate/install/dev-container"),
       page("High availability", "operate/ha"),
       page("Plan capacity", "operate/scale"),
       page("Capacity calculator", "operate/capacity"),
