@@ -10,11 +10,12 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use cloakroom::applications;
 use cloakroom::config::Config;
+use cloakroom::storage;
 use cloakroom::tokens::TokenVault;
 use cloakroom::transfer::PrivateKey;
 use cloakroom::transfer::export::{self, Manifest, TOKENS_FILE};
 use cloakroom::transfer::import::{
-    self, BatchReport, ColumnMap, Counts, Format, Options, RejectedLine, Target,
+    self, BatchReport, ColumnMap, Counts, Format, Options, Processor, RejectedLine, Target,
 };
 use indicatif::ProgressBar;
 use uuid::Uuid;
@@ -46,6 +47,9 @@ pub(crate) struct ImportArguments {
     /// CSV: the attribute of a column, such as `pan=data.number`; `-` ignores the column; repeatable
     #[arg(long = "map", value_name = "COLUMN=ATTRIBUTE", value_parser = parse_mapping)]
     maps: Vec<(String, String)>,
+    /// CSV: the file is an export of this processor, whose columns need no --map
+    #[arg(long, value_enum, value_name = "NAME")]
+    processor: Option<InputProcessor>,
     /// CSV: the type of tokens, unless a column has it
     #[arg(long = "type", value_name = "TYPE", default_value = "card")]
     kind: String,
@@ -87,6 +91,12 @@ enum InputFormat {
     Json,
     /// One token per record, with a header
     Csv,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum InputProcessor {
+    Stripe,
+    Braintree,
 }
 
 fn parse_mapping(text: &str) -> Result<(String, String), String> {
@@ -135,6 +145,10 @@ fn options(arguments: &ImportArguments, name: String, key: Option<PrivateKey>) -
             InputFormat::Json => Format::JsonLines,
             InputFormat::Csv => Format::Csv(ColumnMap {
                 columns: arguments.maps.clone(),
+                processor: arguments.processor.map(|processor| match processor {
+                    InputProcessor::Stripe => Processor::Stripe,
+                    InputProcessor::Braintree => Processor::Braintree,
+                }),
                 kind: arguments.kind.clone(),
             }),
         },
@@ -143,7 +157,13 @@ fn options(arguments: &ImportArguments, name: String, key: Option<PrivateKey>) -
         deduplicates: arguments.deduplicate,
         is_dry_run: arguments.dry_run,
         in_flight: arguments.parallel,
+        before_repetition: announce_repetition,
     }
+}
+
+#[expect(clippy::print_stderr, reason = "standard output has the result")]
+fn announce_repetition(line: u64, reason: &storage::Error) {
+    eprintln!("cloakroom: the lines from {line} on are repeated: {reason}");
 }
 
 /// Verifies the export before anything is imported.

@@ -237,31 +237,106 @@ fn two_persons_move_a_tenant_to_another_vault() {
     destination.deployment.run_ok(&["audit", "verify"]);
 }
 
+#[test]
+fn an_export_that_is_killed_again_and_again_is_complete_or_absent() {
+    if !is_root() {
+        return;
+    }
+    let vault = Vault::start();
+    let valid = lines() - lines() / 1_000;
+    let words = "--name cards --format csv --map customer=id -";
+    let words: Vec<&str> = words.split(' ').collect();
+    let (_, text) = PipedImport::start(vault.import(&words), &card_file()).finish();
+    assert!(text.contains(&format!("{valid} created")), "{text}");
+    let (private, public) = key_pair(&vault);
+    let id = approved_export(&vault, &public);
+    let (out, again) = (vault.path("out"), vault.path("again"));
+    let run = |out: &str| export_command(&vault, ADA, &format!("run {id} --out {out}"));
+    let last = valid.div_ceil(CHUNK);
+    for chunk in [1, 3, last] {
+        let mut command = run(&out);
+        command.env("CLOAKROOM_FAILPOINT", format!("export.written={chunk}"));
+        assert_killed(command);
+        assert!(!Path::new(&out).exists(), "{chunk} of {last} chunks");
+    }
+    for milliseconds in [50, 150, 250] {
+        let mut child = run(&out).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds * lines() / LINES));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!Path::new(&out).exists(), "after {milliseconds} ms");
+    }
+    let mut command = run(&out);
+    command.env("CLOAKROOM_FAILPOINT", "export.published=1");
+    assert_killed(command);
+    assert_exports(run(&again));
+
+    // The one that was killed when it was complete, and the one that ended.
+    for folder in [&out, &again] {
+        let key = vault.deployment.run_ok(&["audit", "public-key"]);
+        let words = ["export", "verify", "--public-key", key.trim(), folder];
+        let verify = [&words[..], &["--decrypt-key", &private]].concat();
+        let verified = vault.deployment.run_ok(&verify);
+        let how = format!("verified signature, digests, ids and counts: {valid} tokens");
+        assert!(verified.contains(&how), "{verified}");
+    }
+    let more = outcome(run(&vault.path("more")));
+    assert!(!more.success, "a request runs once: {}", more.stdout);
+    let found = find_card_numbers(vault.deployment.folder.path());
+    assert_eq!(found, Vec::<String>::new());
+    vault.deployment.run_ok(&["audit", "verify"]);
+}
+
+fn assert_killed(mut command: Command) {
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), None, "{output:?}");
+}
+
 /// Exports all tokens, by two persons; returns the folder.
 fn export(source: &Vault, public: &str) -> String {
-    let (ada, grace) = ("1", "2");
-    let as_user = |uid: &str, words: &str| {
-        let (verb, rest) = words.split_once(' ').unwrap_or((words, ""));
-        let mut arguments = vec!["export", verb, "--tenant", &source.tenant];
-        arguments.extend(rest.split_whitespace());
-        let mut command = source.deployment.command(&arguments);
-        command.env("SUDO_UID", uid);
-        outcome(command)
-    };
-    let requested = as_user(ada, &format!("request --to {public} --reason Move"));
+    let id = approved_export(source, public);
+    let out = source.path("out");
+    assert_exports(export_command(
+        source,
+        ADA,
+        &format!("run {id} --out {out}"),
+    ));
+    out
+}
+
+/// Users of two persons.
+const ADA: &str = "1";
+const GRACE: &str = "2";
+
+/// A request to export all tokens, that another person has approved; returns its id.
+fn approved_export(source: &Vault, public: &str) -> String {
+    let as_user = |uid, words: &str| outcome(export_command(source, uid, words));
+    let requested = as_user(ADA, &format!("request --to {public} --reason Move"));
     assert!(requested.success, "{}", requested.stderr);
     let id = word_after(&requested.stdout, "export ");
-    let alone = as_user(ada, &format!("approve {id} --as Grace"));
+    let alone = as_user(ADA, &format!("approve {id} --as Grace"));
     let denied = "must be approved by another person";
     assert!(alone.stderr.contains(denied), "{}", alone.stderr);
-    let approved = as_user(grace, &format!("approve {id}"));
+    let approved = as_user(GRACE, &format!("approve {id}"));
     assert!(approved.success, "{}", approved.stderr);
-    let out = source.path("out");
-    let run = as_user(ada, &format!("run {id} --out {out}"));
+    id
+}
+
+/// `cloakroom export WORDS`, by a user with `sudo`.
+fn export_command(source: &Vault, uid: &str, words: &str) -> Command {
+    let (verb, rest) = words.split_once(' ').unwrap_or((words, ""));
+    let mut arguments = vec!["export", verb, "--tenant", &source.tenant];
+    arguments.extend(rest.split_whitespace());
+    let mut command = source.deployment.command(&arguments);
+    command.env("SUDO_UID", uid);
+    command
+}
+
+fn assert_exports(run: Command) {
+    let run = outcome(run);
     let valid = lines() - lines() / 1_000;
     let counts = format!("{valid} tokens in {} chunks", valid.div_ceil(CHUNK));
     assert!(run.stdout.contains(&counts), "{}{}", run.stdout, run.stderr);
-    out
 }
 
 fn is_root() -> bool {

@@ -83,6 +83,22 @@ impl Error {
         !matches!(self, Self::OutcomeUnknown(_))
     }
 
+    /// Whether the server or the network caused the error, so that the same statement may succeed later.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Unavailable(_)
+            | Self::TooSlow(_)
+            | Self::OutcomeUnknown(_)
+            | Self::RolledBack => true,
+            Self::Address(_)
+            | Self::Rejected { .. }
+            | Self::StaleKey
+            | Self::NotSent(_)
+            | Self::RedisAddress(_)
+            | Self::Migrations(_) => false,
+        }
+    }
+
     /// The constraint that a write violated.
     pub fn violated_constraint(&self) -> Option<&str> {
         match self {

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::Processor;
+
 /// Attributes that a column can be mapped to, besides members of `data` and `metadata`.
 const ATTRIBUTES: [&str; 6] = [
     "id",
@@ -30,6 +32,8 @@ const IGNORED: &str = "-";
 pub struct ColumnMap {
     /// Column names and the attributes that they are mapped to.
     pub columns: Vec<(String, String)>,
+    /// Has the attributes of the other columns.
+    pub processor: Option<Processor>,
     /// The type of records without a column for it.
     pub kind: String,
 }
@@ -54,11 +58,11 @@ impl Columns {
         let (mut paths, mut unknown) = (Vec::with_capacity(header.len()), Vec::new());
         for name in &header {
             let mapped = map.columns.iter().find(|(column, _)| column == name);
-            let known = KNOWN.iter().find(|(column, _)| column == name);
-            let path = match (mapped, known) {
+            let known = || KNOWN.iter().find(|(column, _)| column == name);
+            let path = match (mapped, map.processor) {
                 (Some((_, path)), _) => path.as_str(),
-                (None, Some((_, path))) => path,
-                (None, None) => name,
+                (None, Some(processor)) => processor.attribute(name).unwrap_or_default(),
+                (None, None) => known().map_or(*name, |(_, path)| *path),
             };
             match path == IGNORED || is_attribute(path) {
                 true => paths.push((path != IGNORED).then(|| path.to_owned())),
@@ -174,6 +178,7 @@ mod tests {
             columns: columns
                 .map(|(name, path)| ((*name).to_owned(), (*path).to_owned()))
                 .collect(),
+            processor: None,
             kind: "card".to_owned(),
         }
     }
@@ -195,6 +200,26 @@ mod tests {
         let expected = serde_json::json!({"id": "a-1", "type": "card",
             "data": {"number": "4242424242424242", "expiration_month": 12, "expiration_year": 2031}});
         assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), expected);
+    }
+
+    #[test]
+    fn columns_of_a_processor_need_no_mapping_and_may_have_another() {
+        let stripe = "description,name,email,id,card.address_city,card.exp_month,card.exp_year,card.id,card.name,\
+            CARD.NUMBER,default_source,card.transaction_ids";
+        let record = "d,Jane Doe,jane@example.com,cus_1,Paris,8,2031,card_1,Jane Doe,4242424242424242,card_1,1234";
+        let mut map = map(&[("email", "metadata.email")]);
+        map.processor = Some(Processor::Stripe);
+        let columns = Columns::new(&map, stripe.split(',')).unwrap();
+
+        let json = columns.to_json(record.split(','));
+
+        let expected = serde_json::json!({"id": "card_1", "type": "card",
+            "data": {"number": "4242424242424242", "expiration_month": 8, "expiration_year": 2031},
+            "metadata": {"customer": "cus_1", "email": "jane@example.com"}});
+        assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), expected);
+        let other = Columns::new(&map, ["email", "number"].into_iter());
+        let error = other.err().unwrap();
+        assert!(error.starts_with("map the columns number "), "{error}");
     }
 
     #[test]

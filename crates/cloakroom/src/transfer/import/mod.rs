@@ -9,6 +9,7 @@ mod columns;
 mod input;
 mod line;
 mod process;
+mod processors;
 mod renew;
 mod store;
 
@@ -27,6 +28,7 @@ use uuid::Uuid;
 pub use self::columns::{ColumnMap, Columns};
 use self::input::{Batch, Records};
 use self::process::Context;
+pub use self::processors::Processor;
 pub use self::renew::{RenewedUntil, renew_macs};
 pub(super) use self::store::STATEMENTS;
 use super::PrivateKey;
@@ -74,6 +76,18 @@ pub enum Error {
     Storage(#[from] storage::Error),
 }
 
+impl Error {
+    /// Why the database could not complete a statement for now.
+    fn temporary(&self) -> Option<&storage::Error> {
+        match self {
+            Self::Storage(error) | Self::Tokens(tokens::Error::Storage(error)) => {
+                Some(error).filter(|error| error.is_temporary())
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The format of the input.
 #[derive(Clone, Debug)]
 pub enum Format {
@@ -98,6 +112,8 @@ pub struct Options {
     pub is_dry_run: bool,
     /// Batches that are processed at the same time.
     pub in_flight: usize,
+    /// Called before a batch is repeated, with its first line and the reason.
+    pub before_repetition: fn(u64, &storage::Error),
 }
 
 impl Options {

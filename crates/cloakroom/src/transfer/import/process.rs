@@ -1,6 +1,7 @@
 //! Processes a batch: parse, validate, and write its tokens together with its progress.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cloakroom_core::access::AuthenticatedRow as _;
 use cloakroom_core::audit::{EntityKind, Entry, Operation};
@@ -13,6 +14,7 @@ use cloakroom_tokens::attributes::TokenId;
 use cloakroom_tokens::tokens::{
     self, BatchRecord, ImportLine, ImportToken, Imported, TokenVault, reasons,
 };
+use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::batch::{Outcomes, StoredBatch};
@@ -21,6 +23,14 @@ use super::line::{Line, shown_id};
 use super::{BatchReport, Counts, Error, MappedLine, Options, RejectedLine, Target, store};
 use crate::transfer::operator_caller;
 
+/// How long to wait before each repetition of a batch: longer than the failover of a database takes.
+const PAUSES: [Duration; 5] = [
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+    Duration::from_secs(30),
+];
 const CONTENT_DOMAIN: &str = "import.content.v1";
 
 /// What all batches of an import share.
@@ -28,7 +38,7 @@ pub(super) struct Context {
     pub vault: TokenVault,
     pub options: Options,
     caller: Caller,
-    import: Uuid,
+    id: Uuid,
 }
 
 /// A line after parsing.
@@ -40,12 +50,12 @@ struct Parsed {
 }
 
 impl Context {
-    pub(super) fn new(target: Target, options: Options, import: Uuid) -> Arc<Self> {
+    pub(super) fn new(target: Target, options: Options, id: Uuid) -> Arc<Self> {
         Arc::new(Self {
             caller: operator_caller(&target.vault, &target.tenant, target.application),
             vault: target.vault,
             options,
-            import,
+            id,
         })
     }
 
@@ -57,26 +67,68 @@ impl Context {
         self.vault.keys.control()
     }
 
+    /// Imports a batch, or reports it if an earlier run has committed it. Waits while the database is unavailable.
     pub(super) async fn process(&self, batch: Batch) -> Result<BatchReport, Error> {
-        let line = batch.first_line();
-        match &batch.known {
-            Some((known, row_mac)) => self.skip(&batch, known, row_mac),
-            None => match self.import(batch).await {
-                Err(Error::Tokens(tokens::Error::IdTaken)) => Err(self.explain_taken(line).await?),
-                Err(Error::Tokens(tokens::Error::Storage(error)))
-                    if error.is_conflict("import_batch_pkey") =>
-                {
-                    Err(Error::Concurrent)
-                }
-                imported => imported,
-            },
+        if let Some((known, row_mac)) = &batch.known {
+            return self.skip(&batch, known, row_mac);
+        }
+        let mut outcome = self.import(&batch).await;
+        for pause in PAUSES {
+            let failure = outcome.as_ref().err();
+            let Some(reason) = failure.and_then(Error::temporary) else {
+                break;
+            };
+            (self.options.before_repetition)(batch.first_line(), reason);
+            sleep(pause).await;
+            outcome = self.repeat(&batch).await;
+        }
+        outcome
+    }
+
+    /// Repeats a batch whose commit failed or is uncertain. If it was committed nevertheless, it is reported and not
+    /// imported again.
+    async fn repeat(&self, batch: &Batch) -> Result<BatchReport, Error> {
+        if let Some(report) = self.find_committed(batch).await? {
+            return Ok(report);
+        }
+        match self.import(batch).await {
+            // The first attempt was committed after the search for it.
+            Err(Error::Concurrent) => {
+                let report = self.find_committed(batch).await?;
+                report.ok_or(Error::Concurrent)
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn find_committed(&self, batch: &Batch) -> Result<Option<BatchReport>, Error> {
+        let mut known = store::list(&self.vault.db, self.tenant(), self.id).await?;
+        let Some((known, row_mac)) = known.remove(&batch.first_line()) else {
+            return Ok(None);
+        };
+        let mut report = self.skip(batch, &known, &row_mac)?;
+        report.counts.earlier = 0;
+        Ok(Some(report))
+    }
+
+    async fn import(&self, batch: &Batch) -> Result<BatchReport, Error> {
+        match self.try_import(batch).await {
+            Err(Error::Tokens(tokens::Error::IdTaken)) => {
+                Err(self.explain_taken(batch.first_line()).await?)
+            }
+            Err(Error::Tokens(tokens::Error::Storage(error)))
+                if error.is_conflict("import_batch_pkey") =>
+            {
+                Err(Error::Concurrent)
+            }
+            imported => imported,
         }
     }
 
     /// Why tokens with the derived ids of a batch exist: another process has committed the batch meanwhile, or its
     /// progress is lost.
     async fn explain_taken(&self, line: u64) -> Result<Error, Error> {
-        let known = store::list(&self.vault.db, self.tenant(), self.import).await?;
+        let known = store::list(&self.vault.db, self.tenant(), self.id).await?;
         Ok(match known.contains_key(&line) {
             true => Error::Concurrent,
             false => Error::ProgressLost { line },
@@ -131,7 +183,7 @@ impl Context {
         }
     }
 
-    async fn import(&self, batch: Batch) -> Result<BatchReport, Error> {
+    async fn try_import(&self, batch: &Batch) -> Result<BatchReport, Error> {
         let mut parsed = Vec::with_capacity(batch.records.len());
         for record in &batch.records {
             parsed.push(self.parse(record).await?);
@@ -201,7 +253,7 @@ impl Context {
     /// The id of a line without one: always the same for the same line of the same import, and a UUID of version 4, because
     /// the official clients accept no later version.
     fn derived_id(&self, line: u64) -> TokenId {
-        let mut content = self.import.into_bytes().to_vec();
+        let mut content = self.id.into_bytes().to_vec();
         content.extend(line.to_be_bytes());
         let digest = content_digest(&content);
         let mut bytes = [0; 16];
@@ -304,7 +356,7 @@ impl BatchRecord for Progress<'_> {
         let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
         let batch = StoredBatch {
             tenant: tenant.number,
-            import: self.context.import,
+            import: self.context.id,
             first_line: first.cast_signed(),
             lines: number(self.lines.len()),
             created: number(created),

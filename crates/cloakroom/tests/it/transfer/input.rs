@@ -13,6 +13,7 @@ fn csv(columns: &[(&str, &str)]) -> Format {
         columns: columns
             .map(|(name, path)| ((*name).to_owned(), (*path).to_owned()))
             .collect(),
+        processor: None,
         kind: "card".to_owned(),
     })
 }

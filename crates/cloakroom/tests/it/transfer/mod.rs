@@ -11,6 +11,7 @@ use std::io::Cursor;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cloakroom::access::Tenant;
 use cloakroom::audit::Operator;
@@ -24,6 +25,8 @@ use uuid::Uuid;
 
 use crate::support::TestVault;
 
+/// Batches that imports of this process have repeated.
+pub(crate) static REPETITIONS: AtomicU64 = AtomicU64::new(0);
 pub(crate) const APPLICATION: Uuid = Uuid::from_u128(7);
 
 pub(crate) fn operator(user: &str) -> Operator {
@@ -40,6 +43,9 @@ pub(crate) fn options(name: &str) -> Options {
         deduplicates: false,
         is_dry_run: false,
         in_flight: 3,
+        before_repetition: |_, _| {
+            REPETITIONS.fetch_add(1, Ordering::Relaxed);
+        },
     }
 }
 

@@ -1,10 +1,14 @@
 //! Progress of imports: continued, repeated, and altered by SQL.
 
-use cloakroom::transfer::import::Error;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use cloakroom::config::Config;
+use cloakroom::transfer::import::{Counts, Error};
 use cloakroom_platform::failpoints::arm;
 
-use super::{cards, count, import_lines, import_with, options};
-use crate::support::TestVault;
+use super::{REPETITIONS, cards, count, import_lines, import_with, options};
+use crate::support::{TestDatabase, TestVault};
 
 #[tokio::test]
 async fn the_second_run_of_a_finished_import_changes_nothing() {
@@ -166,4 +170,56 @@ async fn concurrent_runs_of_one_import_create_every_line_once() {
     let (counts, _) = import_lines(&vault, &tenant, "cards", lines).await.unwrap();
     assert_eq!(counts.created, 3_000);
     assert_eq!(count(&vault, "token").await, 3_000);
+}
+
+/// A vault that gives up on a write after 300 ms, with a batch that takes longer once.
+async fn import_with_a_slow_batch(slow: &str) -> (TestVault, Counts) {
+    let short = |config: &mut Config| config.database.write_deadline = Duration::from_millis(300);
+    let vault = TestVault::start_with(TestDatabase::create().await, short).await;
+    let tenant = vault.tenant().await;
+    let database = vault.database.connect().await;
+    database.batch_execute(slow).await.unwrap();
+
+    let (counts, _) = import_lines(&vault, &tenant, "cards", cards(1_200))
+        .await
+        .unwrap();
+
+    assert!(REPETITIONS.load(Ordering::Relaxed) >= 1);
+    (vault, counts)
+}
+
+#[tokio::test]
+async fn a_batch_that_the_database_does_not_complete_in_time_is_repeated() {
+    let slow = "
+        create sequence slow_batch;
+        create function sleep_once() returns trigger language plpgsql as $$ begin
+            if nextval('slow_batch') = 2 then perform pg_sleep(1); end if;
+            return new;
+        end $$;
+        create trigger slow before insert on import_batch for each row execute function sleep_once();";
+    let (vault, counts) = import_with_a_slow_batch(slow).await;
+
+    assert_eq!((counts.created, counts.earlier), (1_200, 0));
+    assert_eq!(count(&vault, "token").await, 1_200);
+    assert_eq!(count(&vault, "import_batch").await, 3);
+}
+
+/// The commit itself is slow: the vault gives up before, the database commits nevertheless.
+#[tokio::test]
+async fn a_batch_that_is_committed_after_the_deadline_is_not_imported_twice() {
+    let slow = "
+        create sequence slow_batch;
+        create function sleep_once() returns trigger language plpgsql as $$ begin
+            if nextval('slow_batch') = 2 then perform pg_sleep(2); end if;
+            return new;
+        end $$;
+        create constraint trigger slow after insert on import_batch deferrable initially deferred
+            for each row execute function sleep_once();";
+    let (vault, counts) = import_with_a_slow_batch(slow).await;
+
+    assert_eq!((counts.created, counts.earlier), (1_200, 0));
+    assert_eq!(count(&vault, "token").await, 1_200);
+    assert_eq!(count(&vault, "import_batch").await, 3);
+    let distinct = "(select distinct fingerprint from token) as it";
+    assert_eq!(count(&vault, distinct).await, 1_200);
 }
