@@ -18,6 +18,7 @@ root=$2/debian-12-postgresql
 . "$here/test-functions.sh"
 if [ ! -d "$root" ]; then
     echo "compose: creating a Debian 12 with PostgreSQL in $root, once"
+    rm -rf --one-file-system "$root.new"
     # The user has the number that setup.sh expects.
     # shellcheck disable=SC2016 # The hook expands its own variable.
     mmdebstrap --quiet --variant=minbase --include=postgresql-15 --essential-hook='
@@ -28,8 +29,14 @@ fi
 
 ip link set lo up
 work=$(mktemp -d)
+health=
+finish() {
+    if [ -n "$health" ]; then kill "$health" && wait "$health"; fi 2>/dev/null || true
+    delete_podman "$work"
+    rm -rf "$work"
+}
+trap finish EXIT
 isolate_podman "$work"
-trap 'kill "$health" 2>/dev/null; delete_podman "$work"; rm -rf "$work"' EXIT
 # Elsewhere, timers of systemd run the health checks.
 while sleep 1; do podman healthcheck run cloakroom_postgres_1 || true; done >/dev/null 2>&1 &
 health=$!

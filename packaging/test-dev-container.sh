@@ -15,8 +15,8 @@ image=$1
 ip link set lo up
 mount -t tmpfs tmpfs /srv
 work=$(mktemp -d)
-isolate_podman "$work"
 trap 'delete_podman "$work"; rm -rf "$work"' EXIT
+isolate_podman "$work"
 install -d "$work/download"
 ln "$image" "$work/download/" 2>/dev/null || cp "$image" "$work/download/"
 commands_of "$here/../docs/operate/install/dev-container.md" >"$work/commands.sh"

@@ -41,11 +41,6 @@ durations_of() {
 # Runs podman with images, containers and networks of its own in the folder $1, with runc, and with limits that are not
 # above those of this shell. Needs mounts and a network of its own (unshare --mount --net).
 isolate_podman() {
-    # Addresses and the DNS server of networks are always below /run, namespaces too.
-    mkdir -p /run/containers /run/netns
-    mount -t tmpfs tmpfs /run/containers
-    mount -t tmpfs tmpfs /run/netns
-    export CONTAINERS_CONF=$1/containers.conf CONTAINERS_STORAGE_CONF=$1/storage.conf
     cat >"$1/storage.conf" <<EOF
 [storage]
 driver = "overlay"
@@ -61,10 +56,17 @@ runtime = "runc"
 network_backend = "netavark"
 network_config_dir = "$1/networks"
 EOF
+    export CONTAINERS_CONF=$1/containers.conf CONTAINERS_STORAGE_CONF=$1/storage.conf
+    # Addresses and the DNS server of networks are always below /run, namespaces too.
+    mkdir -p /run/containers /run/netns
+    mount -t tmpfs tmpfs /run/containers
+    mount -t tmpfs tmpfs /run/netns
 }
 
 # Deletes everything that podman has in the folder $1, except the folder.
 delete_podman() {
+    # Never the containers of the host.
+    [ "${CONTAINERS_STORAGE_CONF:-}" = "$1/storage.conf" ] || return 0
     podman rm --all --force --time 5 >/dev/null 2>&1 || true
     pkill --nslist net --ns $$ -x aardvark-dns || true
     umount --quiet "$1/storage/overlay" || true

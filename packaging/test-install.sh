@@ -17,6 +17,7 @@ root=$cache/debian-12-systemd-rpm
 
 if [ ! -d "$root" ]; then
     echo "install: creating a bare Debian 12 in $root, once"
+    rm -rf --one-file-system "$root.new"
     mmdebstrap --quiet --variant=minbase \
         --include=systemd,systemd-sysv,dbus,postgresql-15,curl,ca-certificates,openssl,procps,rpm bookworm "$root.new"
     mv "$root.new" "$root"
@@ -85,15 +86,19 @@ podman exec "$container" bash /srv/download/commands.sh 2>&1 | tee "$work/transc
 grep -q '"number":"XXXXXXXXXXXX4242"' "$work/transcript" || { echo "install: no masked token in the output" >&2 && exit 1; }
 if grep -q 4242424242424242 "$work/transcript"; then echo "install: the output contains a card number" >&2 && exit 1; fi
 if [[ $package = *.rpm ]]; then
-    plain=$(podman exec "$container" runuser -u postgres -- psql -Atc "select count(*) from pg_stat_activity join pg_stat_ssl using (pid)
-        where usename = 'cloakroom' and not ssl or usename = 'cloakroom_owner'")
-    [ "$plain" = 0 ] || { echo "install: the node has connections without TLS, or of the owner" >&2 && exit 1; }
+    connections=$(podman exec "$container" runuser -u postgres -- psql -Atc "select distinct usename || ' ' || ssl
+        from pg_stat_activity join pg_stat_ssl using (pid) where usename like 'cloakroom%'")
+    [ "$connections" = "cloakroom true" ] || { echo "install: the node connects as: $connections" >&2 && exit 1; }
 fi
 
 echo
 echo "install: hardening of the unit"
 podman exec "$container" systemd-analyze --no-pager security cloakroom.service | tail -n 1
-podman exec "$container" sh -c 'grep -E "^(Uid|VmLck|CapEff|NoNewPrivs|Seccomp):" "/proc/$(pgrep -x cloakroom)/status"'
+status=$(podman exec "$container" sh -c 'grep -E "^(Uid|VmLck|CapEff|NoNewPrivs|Seccomp):" "/proc/$(pgrep -x cloakroom)/status"')
+echo "$status"
+for expected in 'CapEff:.0000000000000000' 'NoNewPrivs:.1' 'Seccomp:.2'; do
+    grep -q "^$expected$" <<<"$status" || { echo "install: the node lacks $expected" >&2 && exit 1; }
+done
 echo "install: removing the package stops the node and preserves the root key"
 case $package in
     *.deb) podman exec "$container" apt-get purge -y -qq cloakroom >/dev/null 2>&1 ;;

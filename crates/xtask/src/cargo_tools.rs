@@ -20,12 +20,17 @@ pub(crate) struct CargoTool {
 }
 
 impl CargoTool {
-    /// A search path on which cargo finds the tool, before the folders of `PATH`.
+    /// A search path on which cargo finds the tool, of any version if one is installed.
     pub(crate) fn search_path(&self) -> Result<OsString> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        if workspace::has_program(self.name) {
-            return Ok(path);
+        match workspace::has_program(self.name) {
+            true => Ok(std::env::var_os("PATH").unwrap_or_default()),
+            false => self.search_path_of_version(),
         }
+    }
+
+    /// A search path on which cargo finds this version of the tool first.
+    pub(crate) fn search_path_of_version(&self) -> Result<OsString> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(self.install()?);
         Ok(std::env::join_paths(
             folders.chain(std::env::split_paths(&path)),

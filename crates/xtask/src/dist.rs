@@ -143,7 +143,10 @@ pub(crate) fn build_for_arm64() -> Result<PathBuf> {
 /// Builds of all targets take the same arguments, because the names of functions in a profile depend on them.
 fn auditable_build(target: &str) -> Result<Command> {
     let mut cargo = workspace::cargo();
-    cargo.env("PATH", AUDITABLE.search_path()?);
+    cargo.env("PATH", AUDITABLE.search_path_of_version()?);
+    // Flags of the caller would replace those of the profile.
+    cargo.env_remove("RUSTFLAGS");
+    cargo.env_remove("CARGO_ENCODED_RUSTFLAGS");
     cargo.args(["auditable", "build", "--locked", "--profile=dist"]);
     cargo.args(["--package=cloakroom-cli", "--bin=cloakroom"]);
     // With a target, flags do not apply to build scripts and macros.

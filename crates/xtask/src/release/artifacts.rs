@@ -34,7 +34,8 @@ pub(super) fn compare(first: &Path, second: &Path) -> Result<usize> {
             continue;
         }
         compared += 1;
-        if std::fs::read(file)? != std::fs::read(second.join(name))? {
+        // A file that only one build has differs too.
+        if std::fs::read(file)? != std::fs::read(second.join(name)).unwrap_or_default() {
             different.push(name.to_string_lossy().into_owned());
         }
     }

@@ -26,6 +26,7 @@ pub(super) fn run(binary: &Path) -> Result<()> {
         binary: vec![binary.to_owned()],
         version,
         out: out.clone(),
+        without_arm64: true,
         sign_key: Some(secret),
     })?;
     verify(&tools, &out, &public)?;

@@ -26,6 +26,9 @@ pub(crate) struct Arguments {
     /// Folder for the artifacts; must be empty or missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Build the tag for amd64 only, if the toolchain has no target for arm64
+    #[arg(long, conflicts_with = "binary")]
+    without_arm64: bool,
     /// Secret key of minisign. Without it, the checksums are not signed
     #[arg(long, value_name = "FILE")]
     sign_key: Option<PathBuf>,
@@ -46,6 +49,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let tools = Tools::install()?;
     let release = Release::new(arguments)?;
     release.build(&tools)?;
+    if let Some(profile) = &release.profile {
+        let name = format!("cloakroom-{}.profdata", release.version);
+        std::fs::copy(profile, release.out.join(name))?;
+    }
     sbom::write(&tools, &release)?;
     artifacts::write_checksums(&release.out)?;
     match &arguments.sign_key {
@@ -67,6 +74,8 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<()> {
 /// What the artifacts are built from.
 struct Release {
     binaries: Vec<PathBuf>,
+    /// The profile that the first binary was compiled with, if it was compiled for this release.
+    profile: Option<PathBuf>,
     version: String,
     out: PathBuf,
     /// Time of the commit, in seconds since 1970: the time of every file in the artifacts.
@@ -81,13 +90,14 @@ impl Release {
         ensure!(is_empty, "{} is not empty", out.display());
         let out = out.canonicalize()?;
         let version = arguments.version.clone();
-        let binaries = match &arguments.binary[..] {
-            [] => build_tag(&version, &out)?,
-            binaries => binaries.to_owned(),
+        let (binaries, profile) = match &arguments.binary[..] {
+            [] => build_tag(&version, arguments.without_arm64)?,
+            binaries => (binaries.to_owned(), None),
         };
         let binaries = binaries.iter().map(|binary| binary.canonicalize());
         Ok(Self {
             binaries: binaries.collect::<Result<_, _>>().context("the binaries")?,
+            profile,
             version,
             out,
             epoch: commit_time()?,
@@ -118,8 +128,8 @@ impl Release {
     }
 }
 
-/// Builds the binaries of the tag of `version`. Adds the profile to `out`, so that anyone can build the same binary.
-fn build_tag(version: &str, out: &Path) -> Result<Vec<PathBuf>> {
+/// Builds the binaries of the tag of `version`. Returns them, and the profile of the first one.
+fn build_tag(version: &str, without_arm64: bool) -> Result<(Vec<PathBuf>, Option<PathBuf>)> {
     let own = env!("CARGO_PKG_VERSION");
     ensure!(
         version == own,
@@ -133,17 +143,17 @@ fn build_tag(version: &str, out: &Path) -> Result<Vec<PathBuf>> {
     );
     let changes = git(&["status", "--porcelain"])?;
     ensure!(changes.is_empty(), "the checkout has changes:\n{changes}");
+    // Before the hour that the build takes.
+    ensure!(
+        without_arm64 || dist::can_build_for_arm64()?,
+        "the toolchain has no target for arm64: add it with rustup, or use --without-arm64"
+    );
     let built = dist::build_with_new_profile()?;
-    std::fs::copy(
-        built.profile,
-        out.join(format!("cloakroom-{version}.profdata")),
-    )?;
     let mut binaries = vec![built.binary];
-    match dist::can_build_for_arm64()? {
-        true => binaries.push(dist::build_for_arm64()?),
-        false => println!("release: no arm64; the toolchain lacks the target"),
+    if !without_arm64 {
+        binaries.push(dist::build_for_arm64()?);
     }
-    Ok(binaries)
+    Ok((binaries, Some(built.profile)))
 }
 
 fn commit_time() -> Result<String> {

@@ -16,8 +16,8 @@ const INTRODUCTION: &str = "\
 
 Every method that the official clients have, found by reflection, the request that it makes, and how this
 vault answers. `cargo xtask conformance` tries each of them, writes this page to `target/conformance`, and
-fails when this copy differs. What is unsupported stands in `conformance/unsupported.json` and is answered
-with 404, 410 or 501 and a problem body.
+fails when this copy differs. Unsupported methods are listed with reasons in `conformance/unsupported.json`; their requests
+get 404, 410 or 501 with a problem body.
 ";
 
 /// Methods that this vault does not support, and the reasons. The suites read the same file.
