@@ -14,7 +14,7 @@ use cloakroom::{Vault, token_types::TokenKind};
 use uuid::Uuid;
 
 use super::{parse_public_key, progress_bar};
-use crate::manage::{find_tenant, open};
+use crate::manage::{find_tenant, open, parse_id};
 use crate::operator::operator;
 
 #[derive(Subcommand)]
@@ -78,7 +78,7 @@ pub(crate) struct Named {
     #[arg(long, value_name = "TENANT")]
     tenant: String,
     /// Id of the export
-    #[arg(value_name = "EXPORT")]
+    #[arg(value_name = "EXPORT", value_parser = parse_id)]
     id: Uuid,
 }
 

@@ -21,7 +21,7 @@ use indicatif::ProgressBar;
 use uuid::Uuid;
 
 use super::{parse_public_key, progress_bar};
-use crate::manage::{find_tenant, open};
+use crate::manage::{find_tenant, open, parse_id};
 
 /// Rejected lines that are printed if they are not written to a file.
 const PRINTED_MAX: usize = 10;
@@ -36,7 +36,7 @@ pub(crate) struct ImportArguments {
     #[arg(long, value_name = "TENANT")]
     tenant: String,
     /// Application that the tokens name as their author
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
     app: Uuid,
     /// Name of the import; run it again under the same name to continue it
     #[arg(long, value_name = "NAME", required_unless_present = "export")]

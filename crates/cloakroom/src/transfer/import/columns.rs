@@ -38,6 +38,22 @@ pub struct ColumnMap {
     pub kind: String,
 }
 
+impl ColumnMap {
+    /// The same text in every version: an import that was begun by an older one must be continued, not repeated.
+    pub(super) fn digest_text(&self) -> String {
+        let Self {
+            columns,
+            processor,
+            kind,
+        } = self;
+        let map = format!("csv ColumnMap {{ columns: {columns:?}, kind: {kind:?} }}");
+        match processor {
+            Some(processor) => format!("{map} {processor:?}"),
+            None => map,
+        }
+    }
+}
+
 /// The attribute of each column; `None` if it is not imported.
 pub struct Columns {
     paths: Vec<Option<String>>,
@@ -220,6 +236,15 @@ mod tests {
         let other = Columns::new(&map, ["email", "number"].into_iter());
         let error = other.err().unwrap();
         assert!(error.starts_with("map the columns number "), "{error}");
+    }
+
+    #[test]
+    fn the_text_of_a_map_does_not_change() {
+        let mut map = map(&[("pan", "data.number")]);
+        let text = r#"csv ColumnMap { columns: [("pan", "data.number")], kind: "card" }"#;
+        assert_eq!(map.digest_text(), text);
+        map.processor = Some(Processor::Stripe);
+        assert_eq!(map.digest_text(), format!("{text} Stripe"));
     }
 
     #[test]

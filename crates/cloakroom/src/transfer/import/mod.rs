@@ -16,6 +16,7 @@ mod store;
 use std::io::Read;
 
 use cloakroom_core::access::Tenant;
+use cloakroom_core::keys;
 use cloakroom_crypto::named_uuid_bytes;
 use cloakroom_platform::card_numbers::contains_card_number;
 use cloakroom_platform::storage;
@@ -71,7 +72,7 @@ pub enum Error {
     #[error("the import was interrupted; run it again to continue")]
     Interrupted,
     #[error(transparent)]
-    Tokens(#[from] tokens::Error),
+    Tokens(tokens::Error),
     #[error("{0}; run the same command again: it continues where it was interrupted")]
     Storage(#[from] storage::Error),
 }
@@ -80,10 +81,19 @@ impl Error {
     /// Why the database could not complete a statement for now.
     fn temporary(&self) -> Option<&storage::Error> {
         match self {
-            Self::Storage(error) | Self::Tokens(tokens::Error::Storage(error)) => {
-                Some(error).filter(|error| error.is_temporary())
-            }
+            Self::Storage(error) => Some(error).filter(|error| error.is_temporary()),
             _ => None,
+        }
+    }
+}
+
+impl From<tokens::Error> for Error {
+    fn from(error: tokens::Error) -> Self {
+        match error {
+            tokens::Error::Storage(error) | tokens::Error::Keys(keys::Error::Storage(error)) => {
+                Self::Storage(error)
+            }
+            other => Self::Tokens(other),
         }
     }
 }
@@ -131,7 +141,7 @@ impl Options {
     fn digest_text(&self) -> String {
         let format = match &self.format {
             Format::JsonLines => "json".to_owned(),
-            Format::Csv(map) => format!("csv {map:?}"),
+            Format::Csv(map) => map.digest_text(),
         };
         format!("{format} {} {}", self.assigns_ids, self.deduplicates)
     }

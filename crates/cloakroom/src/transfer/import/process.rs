@@ -23,7 +23,7 @@ use super::line::{Line, shown_id};
 use super::{BatchReport, Counts, Error, MappedLine, Options, RejectedLine, Target, store};
 use crate::transfer::operator_caller;
 
-/// How long to wait before each repetition of a batch: longer than the failover of a database takes.
+/// How long to wait before each repetition of a batch. Together they are longer than the failover of a database.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(500),
     Duration::from_secs(2),
@@ -102,11 +102,12 @@ impl Context {
     }
 
     async fn find_committed(&self, batch: &Batch) -> Result<Option<BatchReport>, Error> {
-        let mut known = store::list(&self.vault.db, self.tenant(), self.id).await?;
-        let Some((known, row_mac)) = known.remove(&batch.first_line()) else {
+        let (db, line) = (&self.vault.db, batch.first_line());
+        let Some((known, row_mac)) = store::find(db, self.tenant(), self.id, line).await? else {
             return Ok(None);
         };
         let mut report = self.skip(batch, &known, &row_mac)?;
+        // Another process may have committed it for the same lines: then both count it.
         report.counts.earlier = 0;
         Ok(Some(report))
     }
@@ -116,9 +117,7 @@ impl Context {
             Err(Error::Tokens(tokens::Error::IdTaken)) => {
                 Err(self.explain_taken(batch.first_line()).await?)
             }
-            Err(Error::Tokens(tokens::Error::Storage(error)))
-                if error.is_conflict("import_batch_pkey") =>
-            {
+            Err(Error::Storage(error)) if error.is_conflict("import_batch_pkey") => {
                 Err(Error::Concurrent)
             }
             imported => imported,
@@ -128,10 +127,10 @@ impl Context {
     /// Why tokens with the derived ids of a batch exist: another process has committed the batch meanwhile, or its
     /// progress is lost.
     async fn explain_taken(&self, line: u64) -> Result<Error, Error> {
-        let known = store::list(&self.vault.db, self.tenant(), self.id).await?;
-        Ok(match known.contains_key(&line) {
-            true => Error::Concurrent,
-            false => Error::ProgressLost { line },
+        let known = store::find(&self.vault.db, self.tenant(), self.id, line).await?;
+        Ok(match known {
+            Some(_) => Error::Concurrent,
+            None => Error::ProgressLost { line },
         })
     }
 

@@ -20,6 +20,12 @@ statements! {
         from import_batch
         where tenant_id = $1
           and import_id = $2";
+    FIND: "imports::find_batch" =
+        "select first_line, lines, created, dropped_codes, content_mac, outcomes, row_mac
+        from import_batch
+        where tenant_id = $1
+          and import_id = $2
+          and first_line = $3";
     // Rows of all tenants, for the rotation of the control key.
     LIST_AFTER: "imports::list_after" =
         "select first_line, lines, created, dropped_codes, content_mac, outcomes, row_mac, tenant_id, import_id
@@ -75,6 +81,18 @@ pub(super) async fn list(
         (batch.first_line.unsigned_abs(), (batch, row_mac))
     });
     Ok(stored.collect())
+}
+
+/// The batch that begins with a line, with its MAC. Not verified yet.
+pub(super) async fn find(
+    db: &Db,
+    tenant: TenantId,
+    import: Uuid,
+    line: u64,
+) -> Result<Option<(StoredBatch, Vec<u8>)>, Error> {
+    let params: Params<'_> = &[&tenant.number, &import, &line.cast_signed()];
+    let rows = db.read(&FIND, params).await?;
+    Ok(rows.first().map(|row| read(row, tenant.number, import)))
 }
 
 fn read(row: &Row, tenant: i32, import: Uuid) -> (StoredBatch, Vec<u8>) {
