@@ -328,10 +328,16 @@ fn finish(
         print_line!("  and {} more", HumanCount(omitted));
     }
     if verified.finding_count > 0 {
-        print_line!(
-            "the audit log was tampered with: {} findings",
-            verified.finding_count
-        );
+        let count = verified.finding_count;
+        match verified.is_rollback() {
+            true => print_line!(
+                "the database is older than the sink's file: a backup was restored, or the database was rolled back"
+            ),
+            false => print_line!(
+                "the audit log was tampered with: {count} finding{}",
+                if count == 1 { "" } else { "s" }
+            ),
+        }
         return Ok(ExitCode::FAILURE);
     }
     print_line!("no entry was modified, moved, added or deleted");

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use cloakroom::config::{self, Config, Finding};
+use cloakroom::crypto_inventory::list_certificates;
 use cloakroom::rate_limits::Table;
 
 #[derive(Subcommand)]
@@ -17,6 +18,7 @@ pub(crate) enum ConfigCommand {
     Sample,
 }
 
+/// Must be called within a Tokio runtime.
 pub(crate) fn run(command: &ConfigCommand, path: Option<&Path>) -> anyhow::Result<ExitCode> {
     match command {
         ConfigCommand::Reference => print_line!("{}", config::reference().trim_end()),
@@ -48,7 +50,11 @@ fn check(path: Option<&Path>) -> anyhow::Result<ExitCode> {
         };
         print_line!("{severity}: {finding}");
     }
-    if findings.iter().any(Finding::is_error) {
+    let (_, errors) = list_certificates(&config);
+    for error in &errors {
+        print_line!("error: {error}");
+    }
+    if findings.iter().any(Finding::is_error) || !errors.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
     if config.database.url.is_none() || !config.root_key.is_complete() {

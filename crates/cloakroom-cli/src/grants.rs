@@ -50,7 +50,13 @@ pub(crate) fn parse_permissions<'a>(
     names: impl Iterator<Item = &'a str>,
 ) -> anyhow::Result<PermissionSet> {
     names
-        .map(|name| Permission::parse(name).with_context(|| format!("unknown permission `{name}`")))
+        .map(|name| {
+            Permission::parse(name).with_context(|| {
+                format!(
+                    "unknown permission `{name}`; docs/api/guide.md lists them, such as token:read"
+                )
+            })
+        })
         .collect()
 }
 

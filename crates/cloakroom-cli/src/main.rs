@@ -58,20 +58,23 @@ static ALLOCATOR: ZeroAlloc<MiMalloc> = ZeroAlloc(MiMalloc);
 /// Enough for a request through the whole middleware stack, also in debug builds. Only used pages cost memory.
 const STACK_BYTES: usize = 8 * 1024 * 1024;
 
+/// The heading of options that every command has.
+const GLOBAL: &str = "Options of all commands";
+
 /// A self-hosted token vault
 #[derive(Parser)]
 #[command(name = "cloakroom", version, arg_required_else_help = true)]
 struct Arguments {
     /// Configuration file; settings can also be set with CLOAKROOM__SECTION__KEY environment variables
-    #[arg(long, global = true, env = "CLOAKROOM_CONFIG", value_name = "FILE")]
+    #[arg(long, global = true, env = "CLOAKROOM_CONFIG", value_name = "FILE", help_heading = GLOBAL)]
     config: Option<PathBuf>,
 
     /// Your name, added to the user and host of this command in the audit log
-    #[arg(long = "as", global = true, value_name = "NAME")]
+    #[arg(long = "as", global = true, value_name = "NAME", help_heading = GLOBAL)]
     operator: Option<String>,
 
     /// Format of what is printed
-    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text", help_heading = GLOBAL)]
     output: output::Format,
 
     #[command(subcommand)]
@@ -203,6 +206,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             return runtime()?.block_on(doctor::run(&load()?, path, &doctor));
         }
         Command::Config(command) => {
+            let runtime = runtime()?;
+            let _entered = runtime.enter();
             return configuration::run(&command, arguments.config.as_deref());
         }
         Command::RootKey(command) => runtime()?.block_on(root_key::run(load, command))?,
@@ -237,7 +242,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Openapi => {
             print_line!("{}", cloakroom::router::document_text().as_str().trim_end())
         }
-        Command::Completions { shell } => package_files::print_completions(shell),
+        Command::Completions { shell } => package_files::print_completions(shell)?,
         Command::ManPages { folder } => package_files::write_man_pages(&folder)?,
         Command::Errors => print_line!("{}", cloakroom::api::error_reference().trim_end()),
         Command::Metrics => {

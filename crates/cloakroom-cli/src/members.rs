@@ -6,7 +6,7 @@ use cloakroom::members::{self, Email, InvitationLink, NewInvitation, NewMember, 
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::manage::{find_tenant, open};
+use crate::manage::{find_tenant, open, parse_id};
 use crate::output::{print_list, print_result};
 
 #[derive(Subcommand)]
@@ -69,7 +69,7 @@ pub(crate) enum InvitationCommand {
         #[arg(long)]
         tenant: String,
         /// Id of the invitation, from `cloakroom invitation list`
-        #[arg(long)]
+        #[arg(long, value_parser = parse_id)]
         invitation: Uuid,
     },
     /// Accept an invitation: make the holder of the link a member

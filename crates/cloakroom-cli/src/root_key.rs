@@ -164,6 +164,12 @@ fn create_file(file: &Path) -> anyhow::Result<()> {
             "the folder {folder} does not exist; create it first, for the user of the service: `install -d -m 0700 -o USER {folder}`"
         );
     }
+    if file.exists() {
+        bail!(
+            "{} exists already; a root key is never overwritten",
+            file.display()
+        );
+    }
     keys::create_file(file)?;
     print_line!("wrote a new root key to {}", file.display());
     print_record()?;

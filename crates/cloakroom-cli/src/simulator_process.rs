@@ -57,6 +57,8 @@ impl SimulatorProcess {
             .args(["--listen", "127.0.0.1:0", "--acs-listen", "127.0.0.1:0"])
             .args(["--acs-plain", "--attached", "--json", "--folder"])
             .arg(folder.join("threeds"))
+            // Ctrl-C in a terminal stops the vault first, which needs the simulator until then.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::manage::{find_tenant, open};
+use crate::manage::{find_tenant, open, parse_id};
 use crate::output::{print_list, print_result};
 
 #[derive(Subcommand)]
@@ -28,7 +28,7 @@ pub(crate) enum WebhookCommand {
         #[arg(long)]
         tenant: String,
         /// Id of the webhook, from `cloakroom webhook list`
-        #[arg(long)]
+        #[arg(long, value_parser = parse_id)]
         webhook: Uuid,
     },
     /// Create a new key that signs deliveries; receivers can verify with the previous one until the next rotation
@@ -41,10 +41,10 @@ pub(crate) struct Replay {
     #[arg(long)]
     tenant: String,
     /// Id of the webhook, from `cloakroom webhook list`
-    #[arg(long)]
+    #[arg(long, value_parser = parse_id)]
     webhook: Uuid,
     /// One event
-    #[arg(long, conflicts_with_all = ["from", "to", "state"])]
+    #[arg(long, conflicts_with_all = ["from", "to", "state"], value_parser = parse_id)]
     event: Option<Uuid>,
     /// Start of the time range, such as 2030-01-31T12:00:00Z
     #[arg(long, requires = "to")]

@@ -60,6 +60,9 @@ pub async fn export_metrics(readiness: Readiness, telemetry: Telemetry, node: No
 #[derive(Clone, Debug)]
 pub struct Readiness(Arc<RwLock<Snapshot>>);
 
+/// The reason of a check that has not run yet.
+const UNCHECKED: &str = "not checked yet";
+
 /// State of the checks at one moment.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Snapshot {
@@ -68,10 +71,34 @@ pub struct Snapshot {
     pub checks: BTreeMap<&'static str, Result<(), String>>,
 }
 
+/// Logs that a check begins to fail or fails for another reason, and that it succeeds again.
+fn log_transition(
+    check: &'static str,
+    before: Option<Result<(), String>>,
+    now: Result<(), String>,
+) {
+    let former = before.and_then(Result::err);
+    let is_first = former.as_deref() == Some(UNCHECKED);
+    match (former, now) {
+        // While a node starts, some checks fail for a moment.
+        (_, Err(reason)) if is_first => tracing::info!(check, reason, "the node is not ready yet"),
+        (Some(former), Err(reason)) if has_same_words(&former, &reason) => {}
+        (_, Err(reason)) => tracing::error!(check, reason, "the node is not ready"),
+        (Some(_), Ok(())) if !is_first => tracing::info!(check, "the check succeeds again"),
+        (_, Ok(())) => {}
+    }
+}
+
+/// Whether two reasons differ in numbers only, such as seconds.
+fn has_same_words(one: &str, other: &str) -> bool {
+    let words = |text: &str| text.replace(|it: char| it.is_ascii_digit(), "");
+    words(one) == words(other)
+}
+
 impl Readiness {
     /// Starts unready: each check must report once.
     pub fn new(names: &[&'static str]) -> Self {
-        let unchecked = |name: &&'static str| (*name, Err("not checked yet".to_owned()));
+        let unchecked = |name: &&'static str| (*name, Err(UNCHECKED.to_owned()));
         let checks = names.iter().map(unchecked).collect();
         Self(Arc::new(RwLock::new(Snapshot {
             is_draining: false,
@@ -82,7 +109,9 @@ impl Readiness {
     /// Sets the outcome of a check. The reason is visible to every client of the admin listener.
     pub fn set(&self, name: &'static str, outcome: Result<(), String>) {
         let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        state.checks.insert(name, outcome);
+        let before = state.checks.insert(name, outcome.clone());
+        drop(state);
+        log_transition(name, before, outcome);
     }
 
     /// Makes the node unready permanently, because it is shutting down.

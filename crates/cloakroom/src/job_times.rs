@@ -1,7 +1,7 @@
 //! When the background jobs of a node last succeeded.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use cloakroom_platform::telemetry::catalog;
@@ -10,6 +10,8 @@ use cloakroom_platform::telemetry::catalog;
 pub struct JobTimes {
     started_at: Instant,
     succeeded_at: Mutex<BTreeMap<&'static str, Instant>>,
+    /// Jobs whose latest run failed, and the kinds of their errors.
+    failing: Mutex<BTreeMap<&'static str, &'static str>>,
 }
 
 impl Default for JobTimes {
@@ -19,6 +21,7 @@ impl Default for JobTimes {
         Self {
             started_at,
             succeeded_at: Mutex::new(succeeded_at),
+            failing: Mutex::default(),
         }
     }
 }
@@ -35,6 +38,19 @@ impl JobTimes {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         times.insert(job, Instant::now());
+        drop(times);
+        if self.failing().remove(job).is_some() {
+            tracing::info!(job, "the job succeeds again");
+        }
+    }
+
+    /// Whether a failure of this kind is to be logged: jobs that run every few seconds log only the first one.
+    pub fn starts_failing(&self, job: &'static str, kind: &'static str) -> bool {
+        self.failing().insert(job, kind) != Some(kind)
+    }
+
+    fn failing(&self) -> MutexGuard<'_, BTreeMap<&'static str, &'static str>> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Updates the metrics.

@@ -154,11 +154,15 @@ async fn refresh_card_ranges(node: Node, readiness: Readiness) {
                 };
                 readiness.set("card_ranges", outcome);
             }
-            Err(error) => tracing::warn!(
-                job = "card_ranges",
-                error.kind = error.kind(),
-                "the card range job failed; the current card ranges remain in use"
-            ),
+            Err(error) => {
+                if node.jobs.starts_failing("card_ranges", error.kind()) {
+                    tracing::warn!(
+                        job = "card_ranges",
+                        error.kind = error.kind(),
+                        "the card range job failed; the current card ranges remain in use"
+                    );
+                }
+            }
         }
         let delay = match is_ready {
             true => CARD_RANGES_PERIOD,
@@ -175,7 +179,7 @@ async fn complete_overdue_threeds(node: Node) {
         ticks.tick().await;
         let completed = threeds::time_out_overdue(&node).await;
         node.jobs.record("settle_threeds", completed.is_ok());
-        if completed.is_err() {
+        if completed.is_err() && node.jobs.starts_failing("settle_threeds", "failed") {
             tracing::warn!(
                 job = "settle_threeds",
                 "overdue 3-D Secure sessions could not be completed; the next run retries"
@@ -231,10 +235,12 @@ async fn synchronize_clock(node: Node) {
         ticks.tick().await;
         let synchronized = node.audit.synchronize_clock().await;
         node.jobs.record("synchronize_clock", synchronized.is_ok());
-        if let Err(error) = synchronized {
+        let kind = synchronized.err().map(|error| error.kind());
+        if let Some(kind) = kind.filter(|kind| node.jobs.starts_failing("synchronize_clock", kind))
+        {
             tracing::warn!(
                 job = "synchronize_clock",
-                error.kind = error.kind(),
+                error.kind = kind,
                 "the clock of the database could not be read; the next run retries"
             );
         }
@@ -368,11 +374,15 @@ async fn advance_rotations(node: &Node, holder: Uuid, ticks: &mut Interval) {
     match worked {
         Ok(Some(true)) => ticks.reset_immediately(),
         Ok(_) => {}
-        Err(error) => tracing::warn!(
-            job = "rotate_keys",
-            error.kind = error.kind(),
-            "a key could not be rotated further; the next run continues"
-        ),
+        Err(error) => {
+            if node.jobs.starts_failing("rotate_keys", error.kind()) {
+                tracing::warn!(
+                    job = "rotate_keys",
+                    error.kind = error.kind(),
+                    "a key could not be rotated further; the next run continues"
+                );
+            }
+        }
     }
 }
 

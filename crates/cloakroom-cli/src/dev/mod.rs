@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use self::processors::Processors;
-use self::ready::{Announcement, Ready, Threeds, announce};
+use self::ready::{Announcement, Ready, Threeds, announce, announce_start};
 use self::scratch::Scratch;
 use self::shop::{Shop, ShopArguments};
 use crate::node::{Listeners, stop_signal};
@@ -83,6 +83,9 @@ pub(crate) struct DevArguments {
 /// and simulated card networks.
 pub(crate) async fn run(config: Config, arguments: DevArguments) -> anyhow::Result<()> {
     let stop = stop_signal()?;
+    if !arguments.json {
+        announce_start();
+    }
     let listen = loopback(arguments.listen)?;
     let shop_server = arguments.shop.find_server()?;
     let shop = arguments.shop.start().await?;

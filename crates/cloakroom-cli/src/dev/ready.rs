@@ -1,5 +1,6 @@
 //! What is printed when the vault is ready.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use cloakroom::access::{ApplicationKind, Tenant};
@@ -91,6 +92,14 @@ pub(super) struct Announcement {
 pub(super) struct Announced {
     _file: Option<EnvironmentFile>,
     _browser: Option<Child>,
+}
+
+/// Prints progress on a terminal, because the start takes seconds.
+#[expect(clippy::print_stderr, reason = "standard output has the result")]
+pub(super) fn announce_start() {
+    if std::io::stderr().is_terminal() {
+        eprintln!("Starting a vault …");
+    }
 }
 
 /// Writes the file with variables, prints the result, and opens the demo shop in a browser.

@@ -10,7 +10,7 @@ use cloakroom::idempotency::ResponseTemplate;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{REJECTED_WITHIN, open_for};
+use super::{REJECTED_WITHIN, open_for, parse_id};
 use crate::grants::{all_permissions, parse_permissions, parse_rules, permit};
 use crate::output::{print_list, print_result};
 
@@ -30,7 +30,7 @@ pub(crate) enum AppCommand {
         #[arg(long)]
         tenant: String,
         /// Application id
-        #[arg(long)]
+        #[arg(long, value_parser = parse_id)]
         app: Uuid,
         /// Permission in all containers
         #[arg(required = true, value_name = "PERMISSION")]
@@ -42,7 +42,7 @@ pub(crate) enum AppCommand {
         #[arg(long)]
         tenant: String,
         /// Application id
-        #[arg(long)]
+        #[arg(long, value_parser = parse_id)]
         app: Uuid,
     },
 }
@@ -167,7 +167,8 @@ async fn list_apps(vault: &Vault, tenant: &Tenant) -> anyhow::Result<()> {
     };
     let to_line = |app: &Application| {
         let (kind, keys) = (app.kind.name(), app.keys.len());
-        format!("{}  {kind:10}  {keys} keys  {}", app.id, app.name)
+        let noun = if keys == 1 { "key" } else { "keys" };
+        format!("{}  {kind:10}  {keys} {noun}  {}", app.id, app.name)
     };
     print_list(&all, to_json, to_line);
     Ok(())

@@ -13,7 +13,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::rotation::{self, Confirmation, Selection};
-use super::{REJECTED_WITHIN, open_for};
+use super::{REJECTED_WITHIN, open_for, parse_id};
 use crate::output::{print_list, print_result};
 
 /// Longer than any key.
@@ -27,7 +27,7 @@ pub(crate) enum KeyCommand {
         #[arg(long)]
         tenant: String,
         /// Application id
-        #[arg(long)]
+        #[arg(long, value_parser = parse_id)]
         app: Uuid,
     },
     /// Import a key of the older format from standard input; it stays valid for its clients
@@ -36,7 +36,7 @@ pub(crate) enum KeyCommand {
         #[arg(long)]
         tenant: String,
         /// Application id
-        #[arg(long)]
+        #[arg(long, value_parser = parse_id)]
         app: Uuid,
     },
     /// List the key ids of an application, oldest first
@@ -45,7 +45,7 @@ pub(crate) enum KeyCommand {
         #[arg(long)]
         tenant: String,
         /// Application id
-        #[arg(long)]
+        #[arg(long, value_parser = parse_id)]
         app: Uuid,
     },
     /// Delete a key
@@ -54,10 +54,10 @@ pub(crate) enum KeyCommand {
         #[arg(long)]
         tenant: String,
         /// Application id
-        #[arg(long)]
+        #[arg(long, value_parser = parse_id)]
         app: Uuid,
         /// Key id
-        #[arg(long)]
+        #[arg(long, value_parser = parse_id)]
         key: Uuid,
     },
     /// Replace a key; running nodes do the rest while they serve

@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use cloakroom::access::Tenant;
 use cloakroom::config::Config;
 use cloakroom::{Vault, tenants};
+use uuid::Uuid;
 
 pub(crate) use self::app::{AppCommand, AppType, app};
 pub(crate) use self::key::{KeyCommand, key};
@@ -27,6 +28,12 @@ async fn open_for(config: Config, tenant: &str) -> anyhow::Result<(Vault, Tenant
     let vault = open(config).await?;
     let tenant = find_tenant(&vault, tenant).await?;
     Ok((vault, tenant))
+}
+
+/// The id of an application, a key or another object.
+pub(crate) fn parse_id(text: &str) -> Result<Uuid, &'static str> {
+    text.parse()
+        .map_err(|_| "expected an id, which is a UUID; `list` prints the ids")
 }
 
 /// Finds a tenant by id or name.

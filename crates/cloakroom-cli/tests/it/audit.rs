@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Deployment, Node, query, runtime};
+use crate::support::{Deployment, Node, outcome, query, runtime};
 
 const READERS: usize = 8;
 /// Revealing responses before a node is killed.
@@ -92,6 +92,30 @@ fn every_revealing_response_is_logged_even_if_the_node_is_killed() {
     );
     let verified = deployment.run(&["audit", "verify"]);
     assert!(verified.success, "{}{}", verified.stdout, verified.stderr);
+}
+
+/// The order of docs/operate/backup.md: the comparison with a sink comes before anything is written.
+#[test]
+fn a_restored_backup_is_not_reported_as_tampering() {
+    let (deployment, _) = Deployment::with_keys(&["/ reveal token:create"]);
+    let database = &query(&deployment.postgres, "select current_database()")[0];
+    let backup = format!("create database restored template {database}");
+    query(&deployment.postgres, &backup);
+    deployment.run_ok(&["tenant", "create", "--name", "Later", "--type", "test"]);
+    let newest = deployment.path("newest.jsonl").display().to_string();
+    deployment.run_ok(&["audit", "verify", "--remember", &newest]);
+
+    let mut verify = deployment.command(&["audit", "verify", "--checkpoints", &newest]);
+    let restored = deployment.postgres.url_of("restored");
+    verify.env("CLOAKROOM__DATABASE__URL", restored);
+    let restored = outcome(verify);
+
+    assert!(!restored.success);
+    let output = &restored.stdout;
+    for expected in ["the log was rolled back", "a backup was restored"] {
+        assert!(output.contains(expected), "{output}");
+    }
+    assert!(!output.contains("tampered"), "{output}");
 }
 
 #[test]

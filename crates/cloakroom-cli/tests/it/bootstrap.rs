@@ -75,7 +75,7 @@ fn applications_and_keys_are_listed_and_deleted_by_command() {
     let healthy = deployment.run(&["doctor"]);
 
     assert_eq!(listed.lines().count(), 2);
-    assert!(listed.contains("  private     1 keys  A"), "{listed}");
+    assert!(listed.contains("  private     1 key  A"), "{listed}");
     assert_eq!(two.lines().count(), 2);
     assert!(two.contains("  created 2"), "{two}");
     let rejected = "rejected by every node within five seconds";

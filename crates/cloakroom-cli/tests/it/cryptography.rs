@@ -158,6 +158,22 @@ fn doctor_reports_certificates_that_end() {
 }
 
 #[test]
+fn the_key_of_another_certificate_is_found_before_a_node_starts() {
+    let deployment = deployment();
+    write_certificate(&deployment, 40);
+    let key = KeyPair::generate().unwrap();
+    std::fs::write(deployment.path("tls.key"), key.serialize_pem()).unwrap();
+
+    for arguments in [&["config", "check"][..], &["doctor"]] {
+        let found = deployment.run(arguments);
+
+        assert!(!found.success, "{arguments:?}");
+        let reason = "and its private key do not match";
+        assert!(found.stdout.contains(reason), "{}", found.stdout);
+    }
+}
+
+#[test]
 fn nodes_report_ages_of_keys_and_ends_of_certificates() {
     let deployment = deployment();
     write_certificate(&deployment, 100);

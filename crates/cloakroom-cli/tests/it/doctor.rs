@@ -67,6 +67,12 @@ fn doctor_reports_errors_warnings_and_ok() {
         "{}",
         unmigrated.stdout
     );
+    // One cause is one error.
+    assert!(
+        unmigrated.stdout.contains("1 error,"),
+        "{}",
+        unmigrated.stdout
+    );
     assert!(healthy.success, "{}", healthy.stdout);
     assert!(
         healthy.stdout.contains("9 keys unwrap"),

@@ -106,8 +106,7 @@ impl From<Error> for ApiError {
 impl From<PermissionDenied> for ApiError {
     fn from(denied: PermissionDenied) -> Self {
         Self::forbidden(format!(
-            "The application of this key lacks the permission {} for this container.",
-            denied.0
+            "The application of this key lacks the permission {denied}."
         ))
     }
 }

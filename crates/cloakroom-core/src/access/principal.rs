@@ -37,9 +37,9 @@ pub enum PrincipalKind {
     Unauthorized,
 }
 
-/// The caller lacks a permission.
+/// The caller lacks a permission, or has it in other containers only.
 #[derive(Debug, thiserror::Error)]
-#[error("the application lacks the permission {0} for this container")]
+#[error("{0}{place}", place = if .0.is_scoped() { " for this container" } else { "" })]
 pub struct PermissionDenied(pub Permission);
 
 /// The caller must not pass on these grants.

@@ -176,6 +176,9 @@ pub fn read_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, FieldErro
 
 /// Deserializes JSON text. Errors contain the attribute and the rule, never the value.
 pub fn parse_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FieldError> {
+    if text.trim().is_empty() {
+        return Err(FieldError::new("body", "must be JSON; the body is empty"));
+    }
     let mut parser = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut parser).map_err(|error| {
         let rule = rule_of(error.inner());

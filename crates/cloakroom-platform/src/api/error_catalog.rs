@@ -62,7 +62,7 @@ pub const ERROR_TYPES: &[ErrorType] = error_types! {
         "The API key is missing, unknown or deleted, or its session expired.",
         "Send a valid key in the header `BT-API-KEY`.";
     403 "forbidden":
-        "The application lacks the permission for this container, or the session is not authorized yet.",
+        "The application lacks the permission, or has it for other containers only; or the session is not authorized yet.",
         "Change the rules of the application, or use another key.";
     403 "host_not_allowed":
         "The operator does not allow this destination.",

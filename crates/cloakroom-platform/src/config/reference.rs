@@ -73,14 +73,35 @@ pub fn sample() -> String {
         let gap = if text.is_empty() { "" } else { "\n" };
         let _ = write!(text, "{gap}# {doc}\n[{section}]\n");
         for Row {
-            key, default, doc, ..
+            key,
+            kind,
+            default,
+            doc,
         } in rows
         {
-            let value = default.map(|default| to_toml(&default)).unwrap_or_default();
-            let _ = write!(text, "\n# {doc}\n#{key} = {value}\n");
+            let _ = match default {
+                Some(default) => write!(text, "\n# {doc}\n#{key} = {}\n", to_toml(&default)),
+                None => write!(
+                    text,
+                    "\n# {doc} Not set by default.\n#{key} = {}\n",
+                    example(&kind)
+                ),
+            };
         }
     }
     text
+}
+
+/// A value of a setting that is not set, as TOML.
+fn example(kind: &str) -> &'static str {
+    match kind {
+        "whole number" => "1",
+        "path" => "\"/path/to/file\"",
+        "URL" => "\"https://vault.example.com\"",
+        "address and port" => "\"127.0.0.1:8443\"",
+        "networks" => "\"10.0.0.0/8\"",
+        _ => "\"…\"",
+    }
 }
 
 /// Formats a default as TOML: numbers and booleans bare, everything else quoted.
@@ -125,14 +146,27 @@ mod tests {
     }
 
     #[test]
+    fn every_line_of_the_sample_is_toml() {
+        let uncommented = sample().replace("\n#", "\n").replace("\n ", "\n# ");
+        let table: toml::Table = uncommented.parse().unwrap();
+        let settings = table.values().filter_map(toml::Value::as_table);
+        let rows: usize = sections().iter().map(|section| section.rows.len()).sum();
+        assert_eq!(settings.map(toml::Table::len).sum::<usize>(), rows);
+    }
+
+    #[test]
     fn the_sample_matches_the_defaults() {
-        let uncommented: Vec<String> = sample()
-            .lines()
-            .map(|line| match line.strip_prefix('#') {
-                Some(rest) if !rest.starts_with(' ') && !rest.ends_with("= ") => rest.to_owned(),
-                _ => line.to_owned(),
-            })
-            .collect();
+        let (mut uncommented, mut is_default) = (Vec::new(), true);
+        for line in sample().lines() {
+            match line.strip_prefix('#') {
+                Some(rest) if rest.starts_with(' ') => {
+                    is_default = !rest.ends_with(" Not set by default.");
+                }
+                Some(rest) if is_default => uncommented.push(rest.to_owned()),
+                Some(_) => {}
+                None => uncommented.push(line.to_owned()),
+            }
+        }
         let path = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(path.path(), uncommented.join("\n")).unwrap();
 

@@ -181,7 +181,15 @@ const TABLE_EXISTS: Statement = Statement {
 
 /// Returns the number of the newest applied migration; 0 for an empty database.
 pub async fn applied(connection: &Connection) -> Result<i32, Error> {
-    let failed = |error| super::statement_error(APPLIED.name, &error);
+    let failed = |error: tokio_postgres::Error| {
+        match error.code() {
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Error::Migrations(
+            "this role may not read the tables (42501): run `cloakroom migrate --grant-to ROLE` as the role that owns them"
+                .to_owned(),
+        ),
+        _ => super::statement_error(APPLIED.name, &error),
+    }
+    };
     let exists = connection.query(&TABLE_EXISTS, &[]).await.map_err(failed)?;
     if !exists.first().is_some_and(|row| row.get(0)) {
         return Ok(0);

@@ -33,7 +33,8 @@ const LOG: &[&str] = &[
     "location",
     // Of outbound requests. Hosts are validated, also against card numbers.
     "destination.host",
-    // Why a node does not serve yet: a constant text, and numbers of shares.
+    // A check of /readyz, and why a node does not serve: texts without data of tenants, which /readyz shows too.
+    "check",
     "reason",
 ];
 

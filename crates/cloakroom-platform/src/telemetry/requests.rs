@@ -244,7 +244,9 @@ impl Pending {
         self.is_recorded = true;
         let elapsed = self.started_at.elapsed();
         self.measure(outcome.status, elapsed);
-        if outcome.status < StatusCode::INTERNAL_SERVER_ERROR.as_u16() {
+        // 501 is not a failure of the vault.
+        let is_not_built = outcome.status == StatusCode::NOT_IMPLEMENTED.as_u16();
+        if outcome.status < StatusCode::INTERNAL_SERVER_ERROR.as_u16() || is_not_built {
             write_line!(tracing::Level::INFO, self, outcome, elapsed);
         } else {
             write_line!(tracing::Level::WARN, self, outcome, elapsed);

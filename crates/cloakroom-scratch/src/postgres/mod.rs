@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -167,6 +168,8 @@ fn data_folder(folder: &Folder) -> PathBuf {
 
 fn init_cluster(programs: &Path, folder: &Folder, owner: &Owner) -> Result<(), Error> {
     let mut initdb = Command::new(programs.join("initdb"));
+    // Ctrl-C in a terminal is for this program, which stops when the cluster exists.
+    initdb.process_group(0);
     initdb
         .arg("--pgdata")
         .arg(folder.sub_folder("data", owner)?)

@@ -53,11 +53,21 @@ pub fn list_certificates(config: &Config) -> (Vec<UsedCertificate>, Vec<String>)
     let mut listed = Listed::default();
     let (http, threeds) = (&config.http, &config.threeds);
     let listeners = [
-        (server::API_CERTIFICATE, &http.tls_cert_file),
-        (server::RESULTS_CERTIFICATE, &threeds.results_cert_file),
+        (
+            server::API_CERTIFICATE,
+            &http.tls_cert_file,
+            &http.tls_key_file,
+        ),
+        (
+            server::RESULTS_CERTIFICATE,
+            &threeds.results_cert_file,
+            &threeds.results_key_file,
+        ),
     ];
-    for (name, file) in listeners {
-        listed.add_file(name, Role::Server, file.as_deref());
+    for (name, cert, key) in listeners {
+        if let (Some(cert), Some(key)) = (cert, key) {
+            listed.add_listener(name, cert, key);
+        }
     }
     match CardNetworks::open(config) {
         Ok(networks) => listed.add_loaded(&networks.certificates()),
@@ -76,7 +86,9 @@ pub fn list_certificates(config: &Config) -> (Vec<UsedCertificate>, Vec<String>)
         ("telemetry.otlp_ca_file", &config.telemetry.otlp_ca_file),
     ];
     for (name, file) in authorities {
-        listed.add_file(name, Role::Authority, file.as_deref());
+        if let Some(file) = file {
+            listed.add_authorities(name, file);
+        }
     }
     (listed.certificates, listed.unreadable)
 }
@@ -88,23 +100,26 @@ struct Listed {
 }
 
 impl Listed {
-    fn add_file(&mut self, name: &str, role: Role, file: Option<&Path>) {
-        let Some(file) = file else { return };
-        // Of a chain, the first one is presented; every authority is trusted.
-        let count = match role {
-            Role::Authority => usize::MAX,
-            Role::Server | Role::Client => 1,
-        };
+    fn add_listener(&mut self, name: &str, cert: &Path, key: &Path) {
+        match Certificate::load(name, cert, key) {
+            Ok(certificate) => self.certificates.push(UsedCertificate {
+                name: name.to_owned(),
+                role: Role::Server,
+                details: certificate.details(),
+            }),
+            Err(error) => self.unreadable.push(format!("{name}: {error}")),
+        }
+    }
+
+    /// Every authority of a file is trusted.
+    fn add_authorities(&mut self, name: &str, file: &Path) {
         match read_details(file) {
             Ok(details) => {
-                let used = details
-                    .into_iter()
-                    .take(count)
-                    .map(|details| UsedCertificate {
-                        name: name.to_owned(),
-                        role,
-                        details,
-                    });
+                let used = details.into_iter().map(|details| UsedCertificate {
+                    name: name.to_owned(),
+                    role: Role::Authority,
+                    details,
+                });
                 self.certificates.extend(used);
             }
             Err(error) => self.unreadable.push(format!("{name}: {error}")),

@@ -57,9 +57,15 @@ pub async fn diagnose(config: &Config, path: Option<&Path>) -> Vec<Finding> {
             findings.extend(check_session(&connection, config).await);
             findings.push(check_clock(&connection).await);
             findings.push(check_migrations(&connection).await);
-            findings.extend(check_keys(config).await);
-            findings.extend(check_cryptoperiods(config).await);
-            findings.push(check_limits(config).await);
+            // Without tables, or rights, the other checks would only fail for the same reason.
+            if storage::applied(&connection)
+                .await
+                .is_ok_and(|newest| newest > 0)
+            {
+                findings.extend(check_keys(config).await);
+                findings.extend(check_cryptoperiods(config).await);
+                findings.push(check_limits(config).await);
+            }
         }
         Err(error) => findings.push(Finding::new(Severity::Bad, "database", error.to_string())),
     }

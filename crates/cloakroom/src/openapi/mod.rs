@@ -30,8 +30,8 @@ use self::examples::Examples;
 const KEY_SCHEME: &str = "api_key";
 
 const DESCRIPTION: &str = "A self-hosted token vault that implements the Basis Theory API.\n\n\
-    Every error is a Problem. A path that is not listed here returns 404, a method that is not \
-    listed for its path 405.";
+    Every error is a Problem. A path that is not listed here returns 404, or 501 if the hosted service \
+    has it; a method that is not listed for its path returns 405.";
 
 /// The document as it is committed and served: pretty-printed JSON with a final newline.
 #[derive(Clone)]

@@ -21,6 +21,10 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "Cloakroom does not store files. Store the file encrypted, and its key as a token.",
     ),
     (
+        "events",
+        "Cloakroom has no list of events. Webhooks deliver them, and `GET /logs` lists what happened.",
+    ),
+    (
         "google-pay",
         "Cloakroom does not decrypt Google Pay tokens: it needs a contract with Google. Send them to your processor.",
     ),
@@ -31,12 +35,16 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ),
 ];
 
+const PROXY_LOGS: &str = "Proxies have no log of their own: `GET /logs?entity_type=proxy&entity_id=ID` lists their requests.";
+
 /// 501 for a path of the hosted service, 404 for every other one.
 pub(super) fn reject(path: &str) -> ApiError {
-    let first = path.split('/').nth(1).unwrap_or_default();
+    let segments: Vec<&str> = path.split('/').skip(1).collect();
+    let first = segments.first().copied().unwrap_or_default();
     let unsupported = UNSUPPORTED.iter().find(|(segment, _)| *segment == first);
-    match unsupported {
-        Some((_, detail)) => ApiError::not_built(*detail),
-        None => ApiError::not_found("There is no such path."),
+    match (unsupported, &segments[..]) {
+        (Some((_, detail)), _) => ApiError::not_built(*detail),
+        (None, ["proxies", _, "logs"]) => ApiError::not_built(PROXY_LOGS),
+        (None, _) => ApiError::not_found("There is no such path."),
     }
 }

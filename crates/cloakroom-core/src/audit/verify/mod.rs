@@ -58,6 +58,11 @@ pub struct VerificationReport {
 }
 
 impl VerificationReport {
+    /// Whether the only finding is that the sink has newer checkpoints, which a restored backup explains.
+    pub fn is_rollback(&self) -> bool {
+        self.finding_count == 1 && matches!(self.findings[..], [Finding::RolledBack { .. }])
+    }
+
     fn report(&mut self, finding: Finding) {
         self.finding_count += 1;
         if self.findings.len() < FINDINGS_MAX {
