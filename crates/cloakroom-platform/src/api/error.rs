@@ -265,26 +265,27 @@ impl ApiError {
 
     /// The problem as a member of a JSON object, for clients that expect it there.
     pub fn into_response_within(self, member: &'static str) -> Response {
-        let (status, code) = (self.status(), ErrorCode(self.problem.code));
-        let body = BTreeMap::from([(member, &*self.problem)]);
-        let body = serde_json::to_vec(&body).unwrap_or_default();
-        self.respond(status, code, JSON, body)
+        self.respond(Some(member))
     }
 
-    fn respond(
-        &self,
-        status: StatusCode,
-        code: ErrorCode,
-        media_type: HeaderValue,
-        body: Vec<u8>,
-    ) -> Response {
-        let mut response = (status, [(CONTENT_TYPE, media_type)], body).into_response();
-        response.extensions_mut().insert(code);
+    fn respond(self, member: Option<&'static str>) -> Response {
+        let media_type = match member {
+            Some(_) => JSON,
+            None => PROBLEM,
+        };
+        let body = self.problem.to_json(member);
+        let mut response = (self.status(), [(CONTENT_TYPE, media_type)], body).into_response();
         if let Some(seconds) = self.retry_after_seconds {
             response
                 .headers_mut()
                 .insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
+        let extensions = response.extensions_mut();
+        extensions.insert(ErrorCode(self.problem.code));
+        extensions.insert(Incomplete {
+            problem: self.problem.into(),
+            member,
+        });
         response
     }
 
@@ -342,15 +343,15 @@ fn is_lost_lease(constraint: &str) -> bool {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let status = self.status();
-        let code = ErrorCode(self.problem.code);
-        let body = serde_json::to_vec(&self.problem).unwrap_or_default();
-        let mut response = self.respond(status, code, PROBLEM, body);
-        response
-            .extensions_mut()
-            .insert(Arc::<Problem>::from(self.problem));
-        response
+        self.respond(None)
     }
+}
+
+/// The problem in an error response, which [`complete_problem`] completes. Shared, because extensions must be cloneable.
+#[derive(Clone)]
+struct Incomplete {
+    problem: Arc<Problem>,
+    member: Option<&'static str>,
 }
 
 /// Completes an error response with what its origin does not know: where the catalog is, and the id of the request.
@@ -359,19 +360,27 @@ pub fn complete_problem(
     base_url: &str,
     trace_id: Option<&TraceId>,
 ) -> Response {
-    let Some(problem) = response.extensions_mut().remove::<Arc<Problem>>() else {
+    let Some(Incomplete { problem, member }) = response.extensions_mut().remove() else {
         return response;
     };
     let mut problem = Arc::unwrap_or_clone(problem);
     problem.kind = Some(problem.type_url(base_url));
     problem.trace_id = trace_id.map(|id| id.as_str().to_owned());
-    *response.body_mut() = Body::from(serde_json::to_vec(&problem).unwrap_or_default());
+    *response.body_mut() = Body::from(problem.to_json(member));
     // That of the shorter body.
     response.headers_mut().remove(CONTENT_LENGTH);
     response
 }
 
 impl Problem {
+    fn to_json(&self, member: Option<&str>) -> Vec<u8> {
+        let json = match member {
+            Some(member) => serde_json::to_vec(&BTreeMap::from([(member, self)])),
+            None => serde_json::to_vec(self),
+        };
+        json.unwrap_or_default()
+    }
+
     fn type_url(&self, base_url: &str) -> String {
         let known = find_error_type(self.code);
         debug_assert!(

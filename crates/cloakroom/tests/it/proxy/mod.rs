@@ -126,6 +126,8 @@ fn proxy_error(response: &TestResponse) -> &Value {
         "{}",
         response.body
     );
-    assert!(error["detail"].is_string() && error["title"].is_string());
+    for member in ["type", "title", "detail"] {
+        assert!(error[member].is_string(), "{member} of {error}");
+    }
     error
 }

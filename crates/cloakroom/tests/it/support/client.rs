@@ -132,7 +132,8 @@ impl Client {
 fn without_trace_id(headers: &HeaderMap, bytes: Vec<u8>) -> Vec<u8> {
     let media_type = headers.get("content-type");
     let is_problem = |it: &HeaderValue| it.as_bytes().starts_with(b"application/problem+json");
-    if bytes.is_empty() || !media_type.is_some_and(is_problem) {
+    let is_proxy_error = bytes.starts_with(b"{\"proxy_error\":");
+    if bytes.is_empty() || !(is_proxy_error || media_type.is_some_and(is_problem)) {
         return bytes;
     }
     let text = String::from_utf8(bytes).unwrap();
