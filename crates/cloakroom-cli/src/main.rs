@@ -190,7 +190,10 @@ fn report(error: &anyhow::Error) {
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let load = || Config::load(arguments.config.as_deref());
+    let load_with = |defaults: &[(&str, &str)]| {
+        Config::load_with_defaults(arguments.config.as_deref(), defaults)
+    };
+    let load = || load_with(&[]);
     let runtime = || {
         tokio::runtime::Builder::new_multi_thread()
             .thread_stack_size(STACK_BYTES)
@@ -198,7 +201,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             .build()
     };
     match arguments.command {
-        Command::Dev(dev) => runtime()?.block_on(dev::run(load()?, dev))?,
+        Command::Dev(dev) => runtime()?.block_on(dev::run(load_with(&dev::DEFAULTS)?, dev))?,
         Command::Serve => runtime()?.block_on(serve::run(load()?))?,
         Command::Migrate(migrate) => runtime()?.block_on(migrate::run(&load()?, migrate))?,
         Command::Doctor(doctor) => {

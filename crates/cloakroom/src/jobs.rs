@@ -179,9 +179,11 @@ async fn complete_overdue_threeds(node: Node) {
         ticks.tick().await;
         let completed = threeds::time_out_overdue(&node).await;
         node.jobs.record("settle_threeds", completed.is_ok());
-        if completed.is_err() && node.jobs.starts_failing("settle_threeds", "failed") {
+        let kind = completed.err().map(|error| error.kind());
+        if let Some(kind) = kind.filter(|kind| node.jobs.starts_failing("settle_threeds", kind)) {
             tracing::warn!(
                 job = "settle_threeds",
+                error.kind = kind,
                 "overdue 3-D Secure sessions could not be completed; the next run retries"
             );
         }

@@ -17,7 +17,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use cloakroom::access::TenantKind;
 use cloakroom::admin::Readiness;
-use cloakroom::config::{self, Config, Environment, Format, Level, Secret};
+use cloakroom::config::{self, Config, Environment, Secret};
 use cloakroom::telemetry::Telemetry;
 use cloakroom::tenants::NewTenant;
 use cloakroom::{Node, storage, telemetry};
@@ -33,6 +33,9 @@ use self::shop::{Shop, ShopArguments};
 use crate::node::{Listeners, stop_signal};
 use crate::output::is_json;
 use crate::simulator_process::SimulatorProcess;
+
+/// Defaults of settings for `cloakroom dev`: a quiet log for people. Configuration file and environment override them.
+pub(crate) const DEFAULTS: [(&str, &str); 2] = [("log.level", "warn"), ("log.format", "text")];
 
 const DEFAULT_PORT: u16 = 8080;
 /// How long to wait until the nodes are ready, and how often to check.
@@ -284,10 +287,6 @@ fn configuration(
     config.database.url = database_url.map(Secret::new);
     config.redis.url = scratch.redis.as_ref().map(|redis| Secret::new(redis.url()));
     config.root_key = config::RootKey::default();
-    if config.log == config::Log::default() {
-        config.log.level = Level::Warn;
-        config.log.format = Format::Text;
-    }
     // A test suite sends more requests per second than a test tenant may send in ten.
     config.limits.enabled = arguments.limits;
     if !arguments.limits {

@@ -130,7 +130,15 @@ impl Config {
     ///
     /// Reports all errors at once, including those that `check` finds.
     pub fn load(path: Option<&Path>) -> Result<Self, Error> {
-        load_from(path, Variables::default())
+        Self::load_with_defaults(path, &[])
+    }
+
+    /// Loads with defaults of a command: pairs of a setting and its value.
+    pub fn load_with_defaults(
+        path: Option<&Path>,
+        defaults: &[(&str, &str)],
+    ) -> Result<Self, Error> {
+        load_from(path, Variables::default(), defaults)
     }
 
     /// Returns contradictory settings as errors and risky ones as warnings.
@@ -203,8 +211,12 @@ impl Config {
     }
 }
 
-fn load_from(path: Option<&Path>, variables: Variables) -> Result<Config, Error> {
-    let mut source = Source::new(path, merge_sources(path, variables)?);
+fn load_from(
+    path: Option<&Path>,
+    variables: Variables,
+    defaults: &[(&str, &str)],
+) -> Result<Config, Error> {
+    let mut source = Source::new(path, merge_sources(path, variables, defaults)?);
     let mut config = Config::read(&mut source);
     config.database.resolve(&mut source.findings);
     config.redis.resolve(&mut source.findings);
@@ -222,12 +234,22 @@ fn load_from(path: Option<&Path>, variables: Variables) -> Result<Config, Error>
 
 /// Loads a file without the environment.
 fn load_file(path: &Path) -> Result<Config, Error> {
-    load_from(Some(path), Variables::default().source(Some(Map::new())))
+    let no_variables = Variables::default().source(Some(Map::new()));
+    load_from(Some(path), no_variables, &[])
 }
 
 /// Merges file and environment. Environment variables take precedence.
-fn merge_sources(path: Option<&Path>, variables: Variables) -> Result<Map<String, Value>, Error> {
+fn merge_sources(
+    path: Option<&Path>,
+    variables: Variables,
+    defaults: &[(&str, &str)],
+) -> Result<Map<String, Value>, Error> {
     let mut builder = ::config::Config::builder();
+    for (setting, value) in defaults {
+        builder = builder
+            .set_default(*setting, *value)
+            .map_err(|_| Error::Variables)?;
+    }
     if let Some(path) = path {
         let text = std::fs::read_to_string(path).map_err(|error| Error::Unreadable {
             path: path.to_owned(),

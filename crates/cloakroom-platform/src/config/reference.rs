@@ -170,7 +170,7 @@ mod tests {
         let path = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(path.path(), uncommented.join("\n")).unwrap();
 
-        let config = load_from(Some(path.path()), Default::default()).unwrap();
+        let config = load_from(Some(path.path()), Default::default(), &[]).unwrap();
 
         assert_eq!(config, Config::default());
         assert!(

@@ -86,6 +86,17 @@ pub enum Error {
     Storage(#[from] storage::Error),
 }
 
+impl Error {
+    /// The error in the log of a job.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Storage(error) => error.kind(),
+            Self::Network { .. } => "network_failed",
+            _ => "threeds_failed",
+        }
+    }
+}
+
 /// Rejects tenants that 3-D Secure is not enabled for.
 pub fn require_threeds(caller: &Caller) -> Result<(), Error> {
     match caller.quotas.threeds {

@@ -13,7 +13,7 @@ fn load(file: &str, variables: EnvVars<'_>) -> Result<Config, Error> {
         .tempfile()
         .unwrap();
     temp.write_all(file.as_bytes()).unwrap();
-    load_from(Some(temp.path()), with(variables))
+    load_from(Some(temp.path()), with(variables), &[])
 }
 
 fn with(variables: EnvVars<'_>) -> Variables {
@@ -25,9 +25,28 @@ fn with(variables: EnvVars<'_>) -> Variables {
 
 #[test]
 fn an_empty_configuration_has_the_defaults() {
-    let config = load_from(None, with(&[])).unwrap();
+    let config = load_from(None, with(&[]), &[]).unwrap();
 
     assert_eq!(config, Config::default());
+}
+
+#[test]
+fn file_and_environment_override_the_defaults_of_a_command() {
+    let defaults = [("log.level", "warn"), ("log.format", "text")];
+
+    let config = load_from(None, with(&[]), &defaults).unwrap();
+    assert_eq!(
+        (config.log.level, config.log.format),
+        (Level::Warn, Format::Text)
+    );
+
+    // Also by the default of other commands.
+    let variables = [("CLOAKROOM__LOG__LEVEL", "info")];
+    let config = load_from(None, with(&variables), &defaults).unwrap();
+    assert_eq!(
+        (config.log.level, config.log.format),
+        (Level::Info, Format::Text)
+    );
 }
 
 #[test]
@@ -214,7 +233,7 @@ fn syntax_errors_name_the_line_without_its_text() {
 
 #[test]
 fn errors_name_a_missing_file() {
-    let error = load_from(Some(Path::new("/nowhere/c.toml")), with(&[])).unwrap_err();
+    let error = load_from(Some(Path::new("/nowhere/c.toml")), with(&[]), &[]).unwrap_err();
 
     assert_eq!(
         error.to_string(),
