@@ -19,6 +19,8 @@ export const rules = [
   [/\bdoes not open\b/i, "cannot be decrypted"],
   [/\bby (what|which) (it|they) (was|were) seen\b/i, "name the technique"],
   [/\btakes? (their )?turns\b/i, "alternate, are serialized"],
+  [/\bwhere (it|they) (lies?|goes?|stands?)\b/i, "in its container, its place"],
+  [/\b(with chance|to the byte|type's own|without a word|as ever|makes? way for)\b/i, "non-deterministic, identical, of the type"],
   // American English, as the interface has it.
   [/\b\w*(behaviour|colour|honour|favour|neighbour)\w*\b/i, "American spelling"],
   [/\b\w+(is(e|es|ed|ing|ation))\b(?<=(authoris|tokenis|normalis|serialis|initialis|optimis|organis|recognis|summaris|minimis|anonymis|synchronis|customis)\w*)/i, "American spelling: -ize"],

@@ -123,10 +123,10 @@ operations! {
     Authorize 8 "authorize" "authorized";
     Expire 9 "expire" "expired";
     Convert 10 "convert" "converted";
-    Reject 11 "refuse" "refused for too many card numbers";
+    Reject 11 "reject" "rejected for too many card numbers";
     Authenticate 12 "authenticate" "authenticated";
     CompleteMethod 13 "complete_method" "seen by the issuer";
-    CompleteChallenge 14 "complete_challenge" "back from its challenge";
+    CompleteChallenge 14 "complete_challenge" "returned from its challenge";
     ReceiveResult 15 "receive_result" "decided by the issuer";
     Activate 16 "activate" "activated";
     Retire 17 "retire" "retired";

@@ -334,12 +334,12 @@ async fn rejections_are_logged_without_digits() {
     let rejections: Vec<&Value> = listed
         .items()
         .iter()
-        .filter(|record| record["operation"] == "refuse")
+        .filter(|record| record["operation"] == "reject")
         .collect();
     assert_eq!(rejections.len(), 2, "{}", listed.body);
     assert_eq!(rejections[0]["entity_id"], holder.key_id.to_string());
     assert_eq!(rejections[0]["actor_id"], holder.application.to_string());
-    let message = "Application key refused for too many card numbers";
+    let message = "Application key rejected for too many card numbers";
     assert_eq!(rejections[0]["message"], message);
     assert_eq!(lines.count("a key tries too many card numbers"), 2);
     assert!(!lines.text().contains(BIN), "{}", lines.text());

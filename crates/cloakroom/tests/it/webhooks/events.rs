@@ -21,6 +21,7 @@ fn find<'a>(stored: &'a [(String, Value)], name: &str) -> &'a Value {
     found.map_or_else(|| panic!("no {name} in {stored:?}"), |(_, data)| data)
 }
 
+/// Covers 3.31, 6.6.
 #[tokio::test]
 async fn every_change_of_a_token_is_an_event() {
     let fixture = Fixture::start().await;
@@ -89,6 +90,7 @@ async fn every_change_of_a_token_is_an_event() {
     }
 }
 
+/// Covers 8.13, 18.15.
 #[tokio::test]
 async fn expired_tokens_and_intents_are_events() {
     let fixture = Fixture::start().await;
@@ -160,6 +162,7 @@ async fn expired_tokens_and_intents_are_events() {
 }
 
 #[expect(clippy::too_many_lines, reason = "one table of events")]
+/// Covers 17.12.
 #[tokio::test]
 async fn changes_of_applications_sessions_members_and_the_tenant_are_events() {
     let fixture = Fixture::start().await;
