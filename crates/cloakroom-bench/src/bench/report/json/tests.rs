@@ -60,3 +60,16 @@ fn impossible_results_are_refused() {
     assert!(check(&json(&results(Vec::new())).unwrap()).is_err());
     assert!(check("{}").is_err());
 }
+
+#[test]
+fn one_measurement_of_cpu_time_may_be_zero_but_not_all() {
+    let engine = |cpu: f64| serde_json::json!({"rate": 5.0, "load_cpu_us": cpu});
+    let check = |rows: [f64; 2]| {
+        let all = Map::from_iter([("engine".to_owned(), rows.map(engine).to_vec().into())]);
+        check_list(&all, "engine", &["rate", "load_cpu_us"], &[])
+    };
+
+    check([0.0, 3.5]).unwrap();
+    assert!(check([0.0, 0.0]).is_err());
+    assert!(check([-1.0, 3.5]).is_err());
+}
