@@ -9,24 +9,24 @@ if [ "${CLOAKROOM_TEST_ISOLATED:-}" != yes ]; then
     image=$(realpath "$1")
     mkdir -p "${2:-$here/../target/tools}"
     cache=$(realpath "${2:-$here/../target/tools}")
-    CLOAKROOM_TEST_ISOLATED=yes exec unshare --net --mount "${BASH_SOURCE[0]}" "$image" "$cache"
+    root=$cache/debian-12-postgresql
+    if [ ! -d "$root" ]; then
+        echo "compose: creating a Debian 12 with PostgreSQL in $root, once"
+        rm -rf --one-file-system "$root.new"
+        # The user has the number that setup.sh expects.
+        # shellcheck disable=SC2016 # The hook expands its own variable.
+        mmdebstrap --quiet --variant=minbase --include=postgresql-15 --essential-hook='
+            echo "postgres:x:999:999::/var/lib/postgresql:/bin/bash" >>"$1/etc/passwd"
+            echo "postgres:x:999:" >>"$1/etc/group"' bookworm "$root.new"
+        mv "$root.new" "$root"
+    fi
+    CLOAKROOM_TEST_ISOLATED=yes exec unshare --net --mount "${BASH_SOURCE[0]}" "$image" "$root"
 fi
 
 image=$1
-root=$2/debian-12-postgresql
+root=$2
 # shellcheck source=test-functions.sh
 . "$here/test-functions.sh"
-if [ ! -d "$root" ]; then
-    echo "compose: creating a Debian 12 with PostgreSQL in $root, once"
-    rm -rf --one-file-system "$root.new"
-    # The user has the number that setup.sh expects.
-    # shellcheck disable=SC2016 # The hook expands its own variable.
-    mmdebstrap --quiet --variant=minbase --include=postgresql-15 --essential-hook='
-        echo "postgres:x:999:999::/var/lib/postgresql:/bin/bash" >>"$1/etc/passwd"
-        echo "postgres:x:999:" >>"$1/etc/group"' bookworm "$root.new"
-    mv "$root.new" "$root"
-fi
-
 ip link set lo up
 work=$(mktemp -d)
 health=
