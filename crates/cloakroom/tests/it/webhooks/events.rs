@@ -161,8 +161,8 @@ async fn expired_tokens_and_intents_are_events() {
     assert!(!json!(stored).to_string().contains(CARD));
 }
 
-#[expect(clippy::too_many_lines, reason = "one table of events")]
 /// Covers 17.12.
+#[expect(clippy::too_many_lines, reason = "one table of events")]
 #[tokio::test]
 async fn changes_of_applications_sessions_members_and_the_tenant_are_events() {
     let fixture = Fixture::start().await;
