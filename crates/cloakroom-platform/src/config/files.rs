@@ -1,6 +1,6 @@
 //! Permissions of files that contain secrets.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::finding::Finding;
@@ -8,6 +8,7 @@ use super::{Config, Environment};
 
 const READABLE_BY_GROUP: u32 = 0o040;
 const READABLE_BY_ALL: u32 = 0o004;
+const ROOT: u32 = 0;
 
 const HEADERS_FILE: &str = "telemetry.otlp_headers_file";
 
@@ -114,14 +115,17 @@ fn contains_secret(path: &Path) -> bool {
 }
 
 fn check_permissions(location: &str, path: &Path, is_production: bool) -> Option<Finding> {
-    let mode = std::fs::metadata(path).ok()?.permissions().mode();
-    let others = match mode {
-        mode if mode & READABLE_BY_ALL != 0 => "every user of this machine",
-        mode if mode & READABLE_BY_GROUP != 0 => "its group",
-        _ => return None,
+    let metadata = std::fs::metadata(path).ok()?;
+    let mode = metadata.mode();
+    // The group of a file of root is that of the service, which must not change its own secrets.
+    let is_private = mode & READABLE_BY_GROUP == 0 || metadata.uid() == ROOT;
+    let others = match mode & READABLE_BY_ALL {
+        0 if is_private => return None,
+        0 => "its group",
+        _ => "every user of this machine",
     };
     let message = format!(
-        "{} holds a secret and can be read by {others}: chmod 0600, or 0400",
+        "{} holds a secret and can be read by {others}: chmod 0600 or 0400, or 0440 if it belongs to root",
         path.display()
     );
     Some(match is_production && mode & READABLE_BY_ALL != 0 {

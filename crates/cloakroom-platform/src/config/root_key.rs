@@ -31,7 +31,7 @@ section! {
         pub pkcs11_token: Option<String> = None,
         /// Label of the AES-256 key in the PKCS#11 token.
         pub pkcs11_key: Option<String> = None,
-        /// File with the PIN of the PKCS#11 token; its mode must be 0400.
+        /// File with the PIN of the PKCS#11 token; its mode must be 0400, or 0440 if it belongs to root.
         pub pkcs11_pin_file: Option<PathBuf> = None,
         /// ARN of the symmetric key, for the provider `aws_kms`. Aliases are rejected, because they can be moved.
         pub aws_kms_key: Option<String> = None,
