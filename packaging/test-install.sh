@@ -3,7 +3,8 @@
 # test-install.sh PACKAGE [CACHE]. Prints the duration of each section and the time from package to first token.
 #
 # With an RPM package, one command differs: rpm installs it. Then the page is that of a managed PostgreSQL, and the server
-# accepts only TLS and has an administrator who is not a superuser.
+# accepts only TLS and has an administrator who is not a superuser. The upgrade is that of the Debian package, to the same files
+# with a higher version.
 set -euo pipefail
 
 package=$(realpath "$1")
@@ -13,13 +14,13 @@ here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 pages=$here/../docs/operate/install
 mkdir -p "${2:-$here/../target/tools}"
 cache=$(realpath "${2:-$here/../target/tools}")
-root=$cache/debian-12-systemd-rpm
+root=$cache/debian-12-systemd-rpm-client
 
 if [ ! -d "$root" ]; then
     echo "install: creating a bare Debian 12 in $root, once"
     rm -rf --one-file-system "$root.new"
     mmdebstrap --quiet --variant=minbase \
-        --include=systemd,systemd-sysv,dbus,postgresql-15,curl,ca-certificates,openssl,procps,rpm bookworm "$root.new"
+        --include=systemd,systemd-sysv,dbus,postgresql-15,postgresql-client,curl,ca-certificates,openssl,procps,rpm bookworm "$root.new"
     mv "$root.new" "$root"
 fi
 
@@ -32,7 +33,22 @@ finish() {
 trap finish EXIT
 cp "$package" "$work/"
 chmod 0755 "$work"
+newer=99.0.0-1
+if [[ $package = *.deb ]]; then
+    dpkg-deb --raw-extract "$package" "$work/newer"
+    sed -i "s/^Version: .*/Version: $newer/" "$work/newer/DEBIAN/control"
+    mkdir "$work/upgrade"
+    dpkg-deb --root-owner-group --build "$work/newer" "$work/upgrade/cloakroom_${newer}_amd64.deb" >/dev/null
+fi
 
+cat >"$work/before-upgrade.sh" <<'EOF'
+rm ./cloakroom_*.deb
+cp upgrade/*.deb .
+previous=$(pgrep -x cloakroom)
+EOF
+cat >"$work/after-upgrade.sh" <<'EOF'
+[ "$previous" != "$(pgrep -x cloakroom)" ] || { echo "install: the node was not restarted" >&2 && exit 1; }
+EOF
 cat >"$work/managed-server.sh" <<'EOF'
 set -euo pipefail
 systemctl stop postgresql@15-main
@@ -59,10 +75,13 @@ EOF
 {
     echo 'cd /srv/download || exit 1; export DEBIAN_FRONTEND=noninteractive'
     case $package in
-        *.deb) commands_of "$pages/debian.md" ;;
+        *.deb) commands_of "$pages/debian.md" |
+            sed '/^section "Upgrade"$/i . ./before-upgrade.sh'
+            echo '. ./after-upgrade.sh' ;;
         *.rpm)
-            echo 'export ADMIN_URL=postgres://administrator:administrator@database.internal/postgres CA_FILE=/root/ca.pem'
-            with_sections_of "$pages/managed-postgresql.md" "$pages/debian.md" >"$work/page.md"
+            echo 'export PGHOST=database.internal PGPORT=5432 PGUSER=administrator PGPASSWORD=administrator PGDATABASE=postgres'
+            echo 'CA_FILE=/root/ca.pem'
+            with_sections_of "$pages/managed-postgresql.md" "$pages/debian.md" | sed '/^## Upgrade$/,$d' >"$work/page.md"
             commands_of "$work/page.md" | sed 's|^apt-get install -y \./cloakroom_.*\.deb$|rpm --install --nodeps ./cloakroom-*.rpm|'
             ;;
     esac
@@ -85,6 +104,14 @@ podman exec "$container" bash /srv/download/commands.sh 2>&1 | tee "$work/transc
 
 grep -q '"number":"XXXXXXXXXXXX4242"' "$work/transcript" || { echo "install: no masked token in the output" >&2 && exit 1; }
 if grep -q 4242424242424242 "$work/transcript"; then echo "install: the output contains a card number" >&2 && exit 1; fi
+if [[ $package = *.deb ]]; then
+    installed=$(podman exec "$container" dpkg-query --show --showformat '${Version}' cloakroom)
+    [ "$installed" = "$newer" ] || { echo "install: $installed is installed after the upgrade" >&2 && exit 1; }
+    grep -q 'the node still runs the previous version' "$work/transcript" ||
+        { echo "install: the upgrade does not name the next step" >&2 && exit 1; }
+fi
+mode=$(podman exec "$container" stat --format '%U %a' /run/cloakroom)
+[ "$mode" = "cloakroom 700" ] || { echo "install: /run/cloakroom is of $mode" >&2 && exit 1; }
 if [[ $package = *.rpm ]]; then
     connections=$(podman exec "$container" runuser -u postgres -- psql -Atc "select distinct usename || ' ' || ssl
         from pg_stat_activity join pg_stat_ssl using (pid) where usename like 'cloakroom%'")

@@ -7,7 +7,10 @@ engine=${ENGINE:-docker}
 node=65532
 
 if [ -e secrets ]; then echo "the folder secrets exists already" >&2 && exit 1; fi
+"$engine" image inspect "$image" >/dev/null || { echo "load the image $image first" >&2 && exit 1; }
 umask 077
+# Created as a whole or not at all, so that a failure can be repeated.
+trap 'rm -rf secrets' EXIT
 mkdir secrets
 owner=$(openssl rand -hex 24)
 serving=$(openssl rand -hex 24)
@@ -25,3 +28,4 @@ chown "$node:$node" secrets secrets/owner.url secrets/database.url
 # The server of the image postgres reads both as user 999.
 chown 999:999 secrets/postgres.password secrets/roles.sql
 chmod 0711 secrets
+trap - EXIT

@@ -7,6 +7,8 @@ systemd-tmpfiles --create cloakroom.conf
 
 if [ -d /run/systemd/system ]; then
     systemctl daemon-reload
-    # Only a node that runs is restarted: a new one needs a database and a root key first.
-    systemctl try-restart cloakroom.service
+    # A running node is not restarted: the new version may need a migration first, and custodians to enter their shares.
+    if systemctl --quiet is-active cloakroom.service; then
+        echo "cloakroom: the node still runs the previous version. Run \`cloakroom migrate\`, then \`systemctl restart cloakroom\`."
+    fi
 fi

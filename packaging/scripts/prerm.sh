@@ -1,5 +1,5 @@
 #!/bin/sh
-# Before a removal: stops the node and the timer. During an upgrade it keeps running until the new version restarts it.
+# Before a removal: stops the node and the timer. During an upgrade it keeps running until it is restarted.
 set -e
 
 case "$1" in
