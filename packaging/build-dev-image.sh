@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the OCI image of `cloakroom dev`, which contains PostgreSQL: build-dev-image.sh BINARY VERSION OUT.
-# Writes an OCI archive and the image's digest.
+# Writes an archive and the image's digest.
 set -euo pipefail
 
 binary=$(realpath "$1") version=$2
@@ -45,7 +45,4 @@ image=localhost/cloakroom-dev:$version
 buildah build --quiet --isolation chroot --arch "$arch" --timestamp "$SOURCE_DATE_EPOCH" --tag "$image" \
     --label org.opencontainers.image.title=cloakroom-dev --label "org.opencontainers.image.version=$version" \
     --label org.opencontainers.image.licenses=Apache-2.0 "$work/context" >/dev/null
-archive=$out/cloakroom-$version-linux-$arch-dev-image
-rm -f "$archive.tar"
-buildah push --quiet --digestfile "$work/digest" "$image" "oci-archive:$archive.tar:cloakroom-dev:$version"
-(cat "$work/digest" && echo) >"$archive.digest"
+"$here/archive-image.sh" "$image" "$out/cloakroom-$version-linux-$arch-dev-image"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the OCI image of a binary: build-image.sh BINARY VERSION OUT. Writes an OCI archive and the image's digest.
+# Builds the OCI image of a binary: build-image.sh BINARY VERSION OUT. Writes an archive and the image's digest.
 set -euo pipefail
 
 binary=$(realpath "$1") version=$2
@@ -11,20 +11,19 @@ here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 # gcc-12-base has the copyright file of libgcc-s1.
 packages=(libc6 gcc-12-base libgcc-s1 ca-certificates)
 arch=$("$here/architecture.sh" "$binary")
+suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+[ "$suite" = bookworm ] || { echo "the image has the libraries of Debian 12 (bookworm), not of $suite: build it there" >&2 && exit 1; }
 libraries='ld-linux-*.so.* libc.so.* libm.so.* libresolv.so.* libgcc_s.so.*'
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/debs" "$work/files" "$work/context/root"
 root=$work/context/root
-apt=(apt-get -qq -o APT::Sandbox::User=root)
-if [ "$arch" != "$(dpkg --print-architecture)" ]; then
-    # Package lists of the other architecture, apart from those of this machine.
-    mkdir -p "$work/apt/lists/partial" "$work/apt/cache"
-    apt+=(-o "APT::Architecture=$arch" -o "APT::Architectures=$arch" -o "Dir::State::lists=$work/apt/lists"
-        -o Dir::State::status=/dev/null -o "Dir::Cache=$work/apt/cache")
-    "${apt[@]}" update
-fi
+# Package lists of today for this architecture, apart from those of this machine, which may be old.
+mkdir -p "$work/apt/lists/partial" "$work/apt/cache"
+apt=(apt-get -qq -o APT::Sandbox::User=root -o "APT::Architecture=$arch" -o "APT::Architectures=$arch"
+    -o "Dir::State::lists=$work/apt/lists" -o Dir::State::status=/dev/null -o "Dir::Cache=$work/apt/cache")
+"${apt[@]}" update
 # Downloaded, because the files of an installed package may have been changed.
 (cd "$work/debs" && "${apt[@]}" download "${packages[@]}")
 mkdir -p "$root"/{usr/bin,usr/lib,etc/ssl/certs,etc/cloakroom,tmp,var/lib/dpkg/status.d,usr/share/doc}
@@ -54,7 +53,4 @@ image=localhost/cloakroom:$version
 buildah build --quiet --isolation chroot --arch "$arch" --timestamp "$SOURCE_DATE_EPOCH" --tag "$image" \
     --label org.opencontainers.image.title=cloakroom --label "org.opencontainers.image.version=$version" \
     --label org.opencontainers.image.licenses=Apache-2.0 "$work/context" >/dev/null
-archive=$out/cloakroom-$version-linux-$arch-image
-rm -f "$archive.tar"
-buildah push --quiet --digestfile "$work/digest" "$image" "oci-archive:$archive.tar:cloakroom:$version"
-(cat "$work/digest" && echo) >"$archive.digest"
+"$here/archive-image.sh" "$image" "$out/cloakroom-$version-linux-$arch-image"

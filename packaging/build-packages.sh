@@ -11,6 +11,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 export SOURCE_DATE_EPOCH
 
 arch=$(./architecture.sh "$binary")
+glibc=$(LC_ALL=C readelf --wide --version-info "$binary" | grep -o 'GLIBC_[0-9.]*' | sort --version-sort --unique | tail -n 1)
+newest=$(printf '%s\nGLIBC_2.34\n' "$glibc" | sort --version-sort | tail -n 1)
+[ "$newest" = GLIBC_2.34 ] || { echo "the binary needs $glibc; the packages promise 2.34 (nfpm.yaml)" >&2 && exit 1; }
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT

@@ -32,6 +32,7 @@ pub(super) fn run(binary: &Path) -> Result<()> {
     verify(&tools, &out, &public)?;
 
     lint(&tools, &out)?;
+    inspect_images(&tools, &out)?;
     let cache = workspace::target_folder().join("tools");
     for (script, artifact) in [
         ("test-install.sh", "_amd64.deb"),
@@ -93,6 +94,37 @@ fn lint(tools: &Tools, out: &Path) -> Result<()> {
         "rpm",
         &["--checksig", "--nosignature", text(&package)?],
     )
+}
+
+/// Reads each image as Docker and as other programs do, and compares its digest with the published one.
+fn inspect_images(tools: &Tools, out: &Path) -> Result<()> {
+    println!("packages: images");
+    for name in ["-amd64-image", "-amd64-dev-image"] {
+        let archive = find(out, &format!("{name}.tar"))?;
+        let published = std::fs::read_to_string(find(out, &format!("{name}.digest"))?)?;
+        let inspect = |transport: &str| -> Result<String> {
+            let mut skopeo = tools.command(Path::new("skopeo"))?;
+            skopeo.args(["inspect", "--format", "{{.Digest}} {{.Architecture}}"]);
+            skopeo.arg(format!("{transport}:{}", text(&archive)?));
+            let output = skopeo.output()?;
+            ensure!(
+                output.status.success(),
+                "skopeo cannot read {transport}:{}",
+                archive.display()
+            );
+            Ok(String::from_utf8(output.stdout)?)
+        };
+        let expected = format!("{} amd64", published.trim());
+        ensure!(
+            inspect("oci-archive")?.trim() == expected,
+            "the digest of {name}"
+        );
+        ensure!(
+            inspect("docker-archive")?.trim().ends_with(" amd64"),
+            "the manifest of {name}"
+        );
+    }
+    Ok(())
 }
 
 fn tool(tools: &Tools, name: &str, arguments: &[&str]) -> Result<()> {

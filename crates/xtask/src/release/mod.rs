@@ -1,6 +1,7 @@
-//! Packages, archives, images, SBOM, checksums and signature of a release, from a tag or from binaries that are already built.
+//! Packages, archives, images, chart, SBOM, checksums and signature of a release, from a tag or from binaries that are already built.
 
 mod artifacts;
+mod build_info;
 mod checks;
 mod sbom;
 mod tools;
@@ -43,6 +44,8 @@ pub(crate) struct CheckArguments {
 
 /// Each builds some of the artifacts, from a binary.
 const SCRIPTS: [&str; 3] = ["build-packages.sh", "build-image.sh", "build-dev-image.sh"];
+/// Builds those that are the same for every architecture.
+const DEPLOY_SCRIPT: &str = "build-deploy.sh";
 
 /// Builds the artifacts of a release.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -53,7 +56,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let name = format!("cloakroom-{}.profdata", release.version);
         std::fs::copy(profile, release.out.join(name))?;
     }
-    sbom::write(&tools, &release)?;
+    for binary in &release.binaries {
+        sbom::write(&tools, &release, binary)?;
+    }
+    build_info::write(&release)?;
     artifacts::write_checksums(&release.out)?;
     match &arguments.sign_key {
         Some(key) => artifacts::sign(&release, key)?,
@@ -111,21 +117,33 @@ impl Release {
             println!("release: building packages, archives and images, {name} time");
             for binary in &self.binaries {
                 for script in SCRIPTS {
-                    self.run_script(tools, script, binary, out)?;
+                    self.run_script(tools, script, Some(binary), out)?;
                 }
             }
+            self.run_script(tools, DEPLOY_SCRIPT, None, out)?;
         }
         let count = artifacts::compare(&self.out, second.path())?;
         println!("release: {count} artifacts are the same in both builds");
         Ok(())
     }
 
-    fn run_script(&self, tools: &Tools, script: &str, binary: &Path, out: &Path) -> Result<()> {
-        let mut command = tools.command(&workspace::root().join("packaging").join(script))?;
-        command.arg(binary).arg(&self.version).arg(out);
+    fn run_script(
+        &self,
+        tools: &Tools,
+        script: &str,
+        binary: Option<&Path>,
+        out: &Path,
+    ) -> Result<()> {
+        let mut command = tools.command(&packaging(script))?;
+        command.args(binary).arg(&self.version).arg(out);
         command.env("SOURCE_DATE_EPOCH", &self.epoch);
         process::run_successfully(command)
     }
+}
+
+/// A script of the folder `packaging`.
+fn packaging(script: &str) -> PathBuf {
+    workspace::root().join("packaging").join(script)
 }
 
 /// Builds the binaries of the tag of `version`. Returns them, and the profile of the first one.
@@ -144,6 +162,10 @@ fn build_tag(version: &str, without_arm64: bool) -> Result<(Vec<PathBuf>, Option
     let changes = git(&["status", "--porcelain"])?;
     ensure!(changes.is_empty(), "the checkout has changes:\n{changes}");
     // Before the hour that the build takes.
+    ensure!(
+        cfg!(target_arch = "x86_64"),
+        "releases are built on amd64, where the binary for amd64 gets its profile"
+    );
     ensure!(
         without_arm64 || dist::can_build_for_arm64()?,
         "the toolchain has no target for arm64: add it with rustup, or use --without-arm64"

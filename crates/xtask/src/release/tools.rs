@@ -10,7 +10,7 @@ use cloakroom_devtools::{packages, process, workspace};
 use crate::cargo_tools::CargoTool;
 
 /// Programs and their Debian packages.
-const PROGRAMS: [(&str, &str); 14] = [
+const PROGRAMS: [(&str, &str); 15] = [
     ("/usr/lib/podman/aardvark-dns", "aardvark-dns"),
     ("/usr/lib/podman/netavark", "netavark"),
     ("buildah", "buildah"),
@@ -23,6 +23,7 @@ const PROGRAMS: [(&str, &str); 14] = [
     ("rpm", "rpm"),
     ("runc", "runc"),
     ("shellcheck", "shellcheck"),
+    ("skopeo", "skopeo"),
     ("strip", "binutils"),
     ("systemd-analyze", "systemd"),
 ];
