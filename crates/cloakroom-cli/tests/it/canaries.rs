@@ -317,32 +317,32 @@ fn scan(patterns: &[Pattern], place: &str, bytes: &[u8], hits: &mut Vec<Hit>) {
 }
 
 pub(super) fn all_patterns() -> Vec<Pattern> {
+    let mut patterns = text_patterns(CANARY_PREFIX);
+    patterns.push(Pattern {
+        encoding: "packed decimal",
+        finder: Finder::new(&hex::decode(CANARY_PREFIX).unwrap()).into_owned(),
+    });
+    patterns
+}
+
+/// The first digits of card numbers, in every encoding as text.
+pub(super) fn text_patterns(prefix: &str) -> Vec<Pattern> {
     let pattern = |encoding, bytes: &[u8]| Pattern {
         encoding,
         finder: Finder::new(bytes).into_owned(),
     };
-    let wide: Vec<u8> = CANARY_PREFIX
-        .encode_utf16()
-        .flat_map(u16::to_le_bytes)
-        .collect();
-    let percent: String = CANARY_PREFIX
-        .bytes()
-        .map(|byte| format!("%{byte:02X}"))
-        .collect();
+    let wide: Vec<u8> = prefix.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let percent: String = prefix.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let mut patterns = vec![
-        pattern("plain", CANARY_PREFIX.as_bytes()),
-        pattern("hex", hex::encode(CANARY_PREFIX).as_bytes()),
-        pattern(
-            "upper-case hex",
-            hex::encode_upper(CANARY_PREFIX).as_bytes(),
-        ),
+        pattern("plain", prefix.as_bytes()),
+        pattern("hex", hex::encode(prefix).as_bytes()),
+        pattern("upper-case hex", hex::encode_upper(prefix).as_bytes()),
         pattern("utf-16", &wide),
-        pattern("packed decimal", &hex::decode(CANARY_PREFIX).unwrap()),
         pattern("percent", percent.as_bytes()),
     ];
     // Base64 depends on the offset of the prefix in a group of three bytes; only complete groups are constant.
     for offset in 0..3 {
-        let shifted = format!("{}{CANARY_PREFIX}", "\0".repeat(offset));
+        let shifted = format!("{}{prefix}", "\0".repeat(offset));
         let encoded = STANDARD_NO_PAD.encode(&shifted);
         let constant_from = if offset == 0 { 0 } else { 4 };
         let constant_to = shifted.len() / 3 * 4;

@@ -6,8 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use memchr::memmem;
-
+use crate::canaries::text_patterns;
 use crate::support::{Deployment, each_file, outcome, query, word_after};
 
 /// Lines of the input: several batches. `CLOAKROOM_TEST_CARDS` sets another number, a multiple of 6,000.
@@ -54,11 +53,46 @@ impl Vault {
     fn path(&self, name: &str) -> String {
         self.deployment.path(name).display().to_string()
     }
+
+    /// Files with card numbers of the input in clear: of the commands, and data, WAL and log of the database.
+    fn files_with_card_numbers(&self) -> Vec<String> {
+        let postgres = &self.deployment.postgres;
+        // Writes what is in memory to the data files.
+        query(postgres, "checkpoint");
+        // Not as packed decimals: four bytes occur in ciphertext by chance.
+        let patterns = text_patterns(CARD_PREFIX);
+        let mut found = Vec::new();
+        let mut search = |path: &Path, bytes: &[u8]| {
+            let mut encodings = patterns.iter();
+            if let Some(pattern) = encodings.find(|it| it.finder.find(bytes).is_some()) {
+                found.push(format!("{} ({})", path.display(), pattern.encoding));
+            }
+        };
+        each_file(self.deployment.folder.path(), &mut search);
+        each_file(&postgres.data_folder(), &mut search);
+        search(
+            &postgres.log_file(),
+            &std::fs::read(postgres.log_file()).unwrap(),
+        );
+        found
+    }
+
+    /// Verifies that the search finds a card number in the database.
+    fn assert_search_finds_planted_number(&self) {
+        let sql = format!("create table planted as select '{}'::text", card_number(7));
+        query(&self.deployment.postgres, &sql);
+        let found = self.files_with_card_numbers().join(", ");
+        assert!(found.contains("pg_wal"), "{found}");
+        assert!(found.contains("/base/"), "{found}");
+    }
 }
+
+/// The first digits of all card numbers, of up to ten million lines.
+const CARD_PREFIX: &str = "41111100";
 
 /// A valid card number.
 fn card_number(index: u64) -> String {
-    let body = format!("411111{index:09}");
+    let body = format!("{CARD_PREFIX}{index:07}");
     let digits = body.bytes().rev().enumerate().map(|(at, byte)| {
         let digit = u32::from(byte - b'0') * if at % 2 == 0 { 2 } else { 1 };
         digit / 10 + digit % 10
@@ -88,19 +122,6 @@ fn card_file() -> String {
         text.push_str(&format!("c-{index},{number},{expiration}\n"));
     }
     text
-}
-
-/// Searches all files of a folder for card numbers of the input.
-fn find_card_numbers(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    each_file(folder, &mut |path, bytes| {
-        for index in [0, 1, 999, lines() - 1] {
-            if memmem::find(bytes, card_number(index).as_bytes()).is_some() {
-                found.push(path.display().to_string());
-            }
-        }
-    });
-    found
 }
 
 /// Runs an import whose input comes from a pipe, as from `gpg --decrypt`.
@@ -182,11 +203,12 @@ fn an_import_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     assert!(rejects.starts_with(first), "{rejects}");
     let ids = std::fs::read_to_string(&ids).unwrap();
     assert_eq!(ids.lines().count() as u64, valid + 1);
-    let found = find_card_numbers(vault.deployment.folder.path());
+    let found = vault.files_with_card_numbers();
     assert_eq!(found, Vec::<String>::new());
     let (_, text) = PipedImport::start(vault.import(&words), &file).finish();
     assert!(text.contains("nothing to do"), "{text}");
     assert_eq!(vault.count("*"), valid);
+    vault.assert_search_finds_planted_number();
 }
 
 /// Runs as root with the variable of `sudo`, as two persons with their own accounts do.
@@ -213,7 +235,7 @@ fn two_persons_move_a_tenant_to_another_vault() {
 
     let out = export(&source, &public);
 
-    let found = find_card_numbers(source.deployment.folder.path());
+    let found = source.files_with_card_numbers();
     assert_eq!(found, Vec::<String>::new());
     let key = source.deployment.run_ok(&["audit", "public-key"]);
     let words = format!("--public-key {} --decrypt-key {private}", key.trim());
@@ -231,7 +253,7 @@ fn two_persons_move_a_tenant_to_another_vault() {
         moved.stderr
     );
     assert_eq!(destination.count("*"), valid);
-    let found = find_card_numbers(destination.deployment.folder.path());
+    let found = destination.files_with_card_numbers();
     assert_eq!(found, Vec::<String>::new());
     source.deployment.run_ok(&["audit", "verify"]);
     destination.deployment.run_ok(&["audit", "verify"]);
@@ -282,7 +304,7 @@ fn an_export_that_is_killed_again_and_again_is_complete_or_absent() {
     }
     let more = outcome(run(&vault.path("more")));
     assert!(!more.success, "a request runs once: {}", more.stdout);
-    let found = find_card_numbers(vault.deployment.folder.path());
+    let found = vault.files_with_card_numbers();
     assert_eq!(found, Vec::<String>::new());
     vault.deployment.run_ok(&["audit", "verify"]);
 }
