@@ -42,7 +42,7 @@ pub use self::renew::{
     OutdatedRows, RenewedRows, examine_rows, is_tenant, list_tenants, report_orphans,
 };
 pub use self::row_mac::{
-    ApplicationRow, AuthenticatedRow, KeyRow, NO_QUOTAS, SessionRow, TenantRow,
+    ApplicationRow, AuthenticatedRow, KeyRow, NO_QUOTAS, SessionRow, TenantRow, optional_part,
 };
 pub(crate) use self::states::store::STATEMENTS as STATE_STATEMENTS;
 pub use self::states::{

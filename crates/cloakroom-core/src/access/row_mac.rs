@@ -30,6 +30,14 @@ pub trait AuthenticatedRow {
     }
 }
 
+/// A part that may be NULL. Its first byte encodes presence, so that NULL differs from every value, including the empty one.
+pub fn optional_part(value: Option<&[u8]>) -> Vec<u8> {
+    match value {
+        Some(value) => [&[1], value].concat(),
+        None => vec![0],
+    }
+}
+
 fn slices(parts: &[Vec<u8>]) -> Vec<&[u8]> {
     parts.iter().map(Vec::as_slice).collect()
 }

@@ -1,6 +1,6 @@
 //! The stored form of a branding, which a MAC protects.
 
-use cloakroom_core::access::AuthenticatedRow;
+use cloakroom_core::access::{AuthenticatedRow, optional_part};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ impl AuthenticatedRow for BrandingRow {
     const DOMAIN: &'static str = "row.branding.v1";
 
     fn parts(&self) -> Vec<Vec<u8>> {
-        let text = |value: &Option<String>| optional(value.as_ref().map(String::as_bytes));
+        let text = |value: &Option<String>| optional_part(value.as_ref().map(String::as_bytes));
         let logo_type = self.logo_type.map(i16::to_be_bytes);
         vec![
             self.tenant_number.to_be_bytes().to_vec(),
@@ -36,18 +36,10 @@ impl AuthenticatedRow for BrandingRow {
             text(&self.colors.1),
             text(&self.dark_colors.0),
             text(&self.dark_colors.1),
-            optional(self.logo.as_deref()),
-            optional(logo_type.as_ref().map(<[u8; 2]>::as_slice)),
+            optional_part(self.logo.as_deref()),
+            optional_part(logo_type.as_ref().map(<[u8; 2]>::as_slice)),
             self.created_by.into_bytes().to_vec(),
         ]
-    }
-}
-
-/// Encodes presence in the first byte, so that NULL differs from every value, including the empty one.
-fn optional(value: Option<&[u8]>) -> Vec<u8> {
-    match value {
-        Some(value) => [&[1], value].concat(),
-        None => vec![0],
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cloakroom_core::access::AuthenticatedRow;
+use cloakroom_core::access::{AuthenticatedRow, optional_part};
 use cloakroom_core::audit::Operator;
 use cloakroom_platform::card_numbers::contains_card_number;
 use cloakroom_platform::ids::TenantId;
@@ -65,11 +65,7 @@ impl ExportRequest {
         if self.approved_by.is_some() {
             return Err(Error::AlreadyApproved(self.id));
         }
-        let requested_by = Operator::parse(&self.requested_by);
-        let user = requested_by.as_ref().map_or("", Operator::user).to_owned();
-        if user == by.user() {
-            return Err(Error::SamePerson { id: self.id, user });
-        }
+        self.require_other_person(by)?;
         self.approved_by = Some(by.as_str().to_owned());
         self.approved_at = Some(now);
         Ok(self)
@@ -80,9 +76,24 @@ impl ExportRequest {
         if self.is_expired(now) {
             return Err(Error::Expired(self.id));
         }
-        self.approved_by
-            .as_deref()
-            .ok_or(Error::NotApproved(self.id))
+        let (Some(approved_by), Some(_)) = (&self.approved_by, self.approved_at) else {
+            return Err(Error::NotApproved(self.id));
+        };
+        let approver = Operator::parse(approved_by).ok_or(Error::Altered(self.id))?;
+        self.require_other_person(&approver)?;
+        Ok(approved_by)
+    }
+
+    /// Requires another user account than that of the requester.
+    fn require_other_person(&self, approver: &Operator) -> Result<(), Error> {
+        let requester = Operator::parse(&self.requested_by).ok_or(Error::Altered(self.id))?;
+        match requester.user() {
+            user if user == approver.user() => Err(Error::SamePerson {
+                id: self.id,
+                user: user.to_owned(),
+            }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -90,9 +101,10 @@ impl AuthenticatedRow for ExportRequest {
     const DOMAIN: &'static str = "row.export_request.v1";
 
     fn parts(&self) -> Vec<Vec<u8>> {
-        let time = |at: Timestamp| at.as_microsecond().to_be_bytes().to_vec();
-        let text = |text: Option<&str>| text.unwrap_or_default().as_bytes().to_vec();
+        let time = |at: Timestamp| at.as_microsecond().to_be_bytes();
+        let text = |text: Option<&str>| optional_part(text.map(str::as_bytes));
         let container = self.filter.container.as_ref();
+        let approved_at = self.approved_at.map(time);
         vec![
             self.tenant.number.to_be_bytes().to_vec(),
             self.tenant.uuid.into_bytes().to_vec(),
@@ -100,11 +112,11 @@ impl AuthenticatedRow for ExportRequest {
             text(container.map(|container| container.as_str())),
             text(self.filter.kind.map(|kind| kind.name())),
             self.receiver.0.to_vec(),
-            text(Some(&self.reason)),
-            text(Some(&self.requested_by)),
-            time(self.requested_at),
+            self.reason.clone().into_bytes(),
+            self.requested_by.clone().into_bytes(),
+            time(self.requested_at).to_vec(),
             text(self.approved_by.as_deref()),
-            self.approved_at.map_or_else(Vec::new, time),
+            optional_part(approved_at.as_ref().map(<[u8; 8]>::as_slice)),
         ]
     }
 }
@@ -145,7 +157,7 @@ mod tests {
         let grace = operator(None, "grace", "vault1");
         let late = request.clone().approve(&grace, after(7));
         assert!(matches!(late, Err(Error::Expired(_))));
-        let approved = request.approve(&grace, after(6)).unwrap();
+        let approved = request.clone().approve(&grace, after(6)).unwrap();
         assert_eq!(approved.require_approval(after(6)).unwrap(), "grace@vault1");
         assert!(matches!(
             approved.require_approval(after(7)),
@@ -153,5 +165,18 @@ mod tests {
         ));
         let again = approved.approve(&grace, after(6));
         assert!(matches!(again, Err(Error::AlreadyApproved(_))));
+        // Not written by Cloakroom, even if the MAC is valid.
+        let stored = |by: &str, at| {
+            let mut stored = request.clone();
+            (stored.approved_by, stored.approved_at) = (Some(by.to_owned()), at);
+            stored.require_approval(after(1)).err()
+        };
+        assert!(matches!(
+            stored("grace@vault1", None),
+            Some(Error::NotApproved(_))
+        ));
+        assert!(matches!(stored("", Some(start)), Some(Error::Altered(_))));
+        let same = stored("Grace, ada@vault2", Some(start));
+        assert!(matches!(same, Some(Error::SamePerson { .. })));
     }
 }

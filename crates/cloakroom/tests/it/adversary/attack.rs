@@ -111,13 +111,14 @@ pub(super) fn attacks_on(
         attacks.push(attack(None, Manipulation::Reorder, both, exchanged));
     }
     for column in &table.columns {
-        let edited = with(target, column, edited(column, &target[&column.name]));
-        attacks.push(attack(
-            Some(column),
-            Manipulation::Edit,
-            vec![target.clone()],
-            vec![edited],
-        ));
+        for value in edits(column, &target[&column.name]) {
+            attacks.push(attack(
+                Some(column),
+                Manipulation::Edit,
+                vec![target.clone()],
+                vec![with(target, column, value)],
+            ));
+        }
         if column.is_nullable && !target[&column.name].is_null() {
             let cleared = with(target, column, Value::Null);
             attacks.push(attack(
@@ -179,6 +180,20 @@ fn copy_of(table: &Table, row: &Value) -> Value {
         .rfind(|column| table.is_key(&column.name));
     let column = last.unwrap();
     with(row, column, edited(column, &row[&column.name]))
+}
+
+/// Other values of the column; in place of null also the empty one, which a MAC must not take for null.
+fn edits(column: &Column, value: &Value) -> Vec<Value> {
+    let empty = match column.kind.as_str() {
+        "text" => Some(json!("")),
+        "bytea" => Some(json!("\\x")),
+        "text[]" | "bytea[]" => Some(json!([])),
+        _ => None,
+    };
+    let empty = empty.filter(|_| value.is_null());
+    std::iter::once(edited(column, value))
+        .chain(empty)
+        .collect()
 }
 
 /// Another valid value of the column's type.

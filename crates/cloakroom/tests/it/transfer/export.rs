@@ -111,7 +111,18 @@ async fn requests_and_approvals_by_sql_are_not_executed() {
     assert!(matches!(source.run(id).await, Err(Error::Altered(_))));
     let findings = export::verify_requests(&source.vault.vault).await.unwrap();
     assert!(findings[0].contains(&id.to_string()), "{findings:?}");
-    run("update export_request set approved_by = null, approved_at = null").await;
+    // Neither is empty text the same as none.
+    for change in [
+        "approved_by = '', approved_at = null",
+        "approved_by = null, approved_at = now()",
+        "approved_by = 'ada@vault1', approved_at = now()",
+        "approved_by = null, approved_at = null, container = ''",
+    ] {
+        run(&format!("update export_request set {change}")).await;
+        let ran = source.run(id).await;
+        assert!(matches!(ran, Err(Error::Altered(_))), "{change}: {ran:?}");
+    }
+    run("update export_request set approved_by = null, approved_at = null, container = null").await;
     source.approve(id, "grace").await.unwrap();
     run("create table saved as table export_request").await;
     run("update export_request set receiver = decode(repeat('09', 32), 'hex')").await;
