@@ -1,5 +1,6 @@
 //! Turns records of a CSV file into requests that create tokens.
 
+use cloakroom_platform::card_numbers::contains_card_number;
 use serde_json::{Map, Value};
 
 use super::Processor;
@@ -64,6 +65,10 @@ impl Columns {
     /// Finds the attribute of each column. Every column must have one, so that nothing is lost unnoticed.
     pub fn new<'a>(map: &ColumnMap, header: impl Iterator<Item = &'a str>) -> Result<Self, String> {
         let header: Vec<&str> = header.collect();
+        // Errors quote names: they must not be those of a record.
+        if header.iter().any(|name| is_data(name)) {
+            return Err("the first line has no column names".to_owned());
+        }
         if let Some((name, _)) = map
             .columns
             .iter()
@@ -119,6 +124,13 @@ impl Columns {
             .or_insert_with(|| self.kind.clone().into());
         Value::Object(token).to_string()
     }
+}
+
+/// Whether a cell of the first line is data rather than a name.
+fn is_data(cell: &str) -> bool {
+    let is_number =
+        cell.chars().any(|c| c.is_ascii_digit()) && !cell.chars().any(char::is_alphabetic);
+    is_number || contains_card_number(cell)
 }
 
 fn is_attribute(path: &str) -> bool {
@@ -259,6 +271,26 @@ mod tests {
         }
         assert_eq!(split_expiration("soon"), ("so", "on"));
         assert_eq!(split_expiration("1"), ("1", ""));
+    }
+
+    #[test]
+    fn a_file_without_column_names_is_rejected_without_quoting_it() {
+        let cells = [
+            "4111111111111111",
+            "4111-1111 1111.1111",
+            "12/31",
+            "pan 4111111111111111",
+        ];
+        for cell in cells {
+            for columns in [&[][..], &[("pan", "data.number")]] {
+                let header = ["Ada Lovelace", cell, "active"];
+                let error = Columns::new(&map(columns), header.into_iter()).err();
+                assert_eq!(error.as_deref(), Some("the first line has no column names"));
+            }
+        }
+        let named = ["number", "address line 2", "expiration", "3ds", ""];
+        let ignored = map(&[("address line 2", "-"), ("3ds", "-"), ("", "-")]);
+        assert!(Columns::new(&ignored, named.into_iter()).is_ok());
     }
 
     #[test]

@@ -63,6 +63,21 @@ async fn malformed_lines_are_rejected_without_quoting_them() {
     let error = import_with(&vault, &tenant, unmapped, "number,pan\n1,2\n").await;
     let error = error.unwrap_err().to_string();
     assert!(error.contains("map the columns pan"), "{error}");
+    for columns in [&[][..], &[("customer", "id"), ("pan", "data.number")]] {
+        let mut headless = options("headless");
+        headless.format = csv(columns);
+        let file = format!("Ada Lovelace,{number},12/31\nGrace Hopper,{number},12/31\n");
+        let error = import_with(&vault, &tenant, headless, file).await;
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("the first line has no column names"),
+            "{error}"
+        );
+        assert!(
+            !error.contains(&number) && !error.contains("Ada"),
+            "{error}"
+        );
+    }
     let mut uneven = options("uneven");
     uneven.format = csv(&[]);
     let file = format!("number,cvc\n{number}\n{number},123,{number}\n");
