@@ -8,8 +8,9 @@ use cloakroom_crypto::Sensitive;
 
 use super::batch::StoredBatch;
 use super::columns::Columns;
+use super::csv_input::{CsvInput, Malformed};
 use super::process::Context;
-use super::{Error, Format};
+use super::{BatchReport, Error, Format};
 use crate::transfer::{PrivateKey, jwe};
 
 /// Lines of a batch: enough that the commit is a small part of its cost.
@@ -24,7 +25,10 @@ const BUFFER_BYTES: usize = 256 * 1024;
 
 /// One line of JSON, in the shape of a request that creates a token.
 pub(super) struct Record {
+    /// From this, ids and progress are derived. Of CSV, it is the parser's number, which may be lower than that of an editor.
     pub line: u64,
+    /// The line where it begins, as an editor numbers lines. Reports have this one.
+    pub shown_line: u64,
     pub text: Sensitive<String>,
     /// Why it is rejected as it is.
     pub problem: Option<&'static str>,
@@ -40,6 +44,25 @@ pub(super) struct Batch {
 impl Batch {
     pub(super) fn first_line(&self) -> u64 {
         self.records.first().map_or(0, |record| record.line)
+    }
+
+    /// The first line, for messages.
+    pub(super) fn shown_line(&self) -> u64 {
+        self.records.first().map_or(0, |record| record.shown_line)
+    }
+
+    /// Numbers the lines of a report as an editor does.
+    pub(super) fn number_lines(&self, report: &mut BatchReport) {
+        let rejected = report.rejected.iter_mut().map(|it| &mut it.line);
+        let mapped = report.mapped.iter_mut().map(|it| &mut it.line);
+        for line in rejected.chain(mapped) {
+            let found = self
+                .records
+                .binary_search_by_key(line, |record| record.line);
+            if let Ok(index) = found {
+                *line = self.records[index].shown_line;
+            }
+        }
     }
 }
 
@@ -126,7 +149,7 @@ enum Lines<R: Read> {
         line: u64,
     },
     Csv {
-        reader: Box<csv::Reader<BufReader<Source<R>>>>,
+        reader: Box<csv::Reader<CsvInput<BufReader<Source<R>>>>>,
         /// From the header.
         columns: Option<Columns>,
         context: Arc<Context>,
@@ -180,55 +203,68 @@ fn read_json_line(
         };
         return Ok(Some(Record {
             line: *line,
+            shown_line: *line,
             text: Sensitive::new(text),
             problem,
         }));
     }
 }
 
-fn csv_reader<R: Read>(input: BufReader<R>) -> csv::Reader<BufReader<R>> {
+fn csv_reader<R: Read>(input: R) -> csv::Reader<CsvInput<R>> {
     csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
         .flexible(true)
-        .from_reader(input)
+        .from_reader(CsvInput::new(input))
 }
 
 fn read_csv_record<R: Read>(
-    reader: &mut csv::Reader<BufReader<R>>,
+    reader: &mut csv::Reader<CsvInput<R>>,
     columns: &mut Option<Columns>,
     context: &Context,
 ) -> Result<Option<Record>, Error> {
-    let line = reader.position().line();
-    // The error of the parser may quote the record.
-    let malformed = |error: csv::Error| match error.into_kind() {
-        csv::ErrorKind::Io(error) => unreadable(line, &error),
-        _ => Error::Input {
-            line,
-            reason: "it is not a CSV record in UTF-8".to_owned(),
-        },
-    };
     if columns.is_none() {
         let Format::Csv(map) = &context.options.format else {
             return Ok(None);
         };
-        let header = reader.headers().map_err(malformed)?;
+        let header = reader.headers().cloned();
+        let line = reader.get_mut().next_start().unwrap_or(1);
+        let header = header.map_err(|error| malformed(line, error))?;
         *columns = Some(Columns::new(map, header.iter()).map_err(Error::Columns)?);
     }
     let mut record = csv::StringRecord::new();
-    let is_read = reader.read_record(&mut record).map_err(malformed)?;
-    let line = record.position().map_or(line, csv::Position::line);
+    let read = reader.read_record(&mut record);
+    let line = record.position().map_or(0, csv::Position::line);
+    let shown_line = reader.get_mut().next_start().unwrap_or(line);
+    let is_read = read.map_err(|error| malformed(shown_line, error))?;
     let (true, Some(columns)) = (is_read, columns) else {
         return Ok(None);
     };
     let is_complete = record.len() == columns.count();
     Ok(Some(Record {
         line,
+        shown_line,
         text: Sensitive::new(columns.to_json(record.iter())),
         problem: (!is_complete).then_some("the line has another number of columns than the header"),
     }))
 }
 
+/// The error of the parser, without the record, which it may quote.
+fn malformed(line: u64, error: csv::Error) -> Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => unreadable(line, &error),
+        _ => Error::Input {
+            line,
+            reason: "it is not a CSV record in UTF-8".to_owned(),
+        },
+    }
+}
+
 fn unreadable(line: u64, error: &std::io::Error) -> Error {
+    let inner = error.get_ref();
+    if let Some(error) = inner.and_then(|error| error.downcast_ref::<Malformed>()) {
+        let (line, reason) = (error.line, error.reason.clone());
+        return Error::Input { line, reason };
+    }
     let reason = match error.kind() {
         // From `Source`, which names the JWE.
         std::io::ErrorKind::InvalidData => error.to_string(),

@@ -6,6 +6,7 @@
 
 mod batch;
 mod columns;
+mod csv_input;
 mod input;
 mod line;
 mod process;

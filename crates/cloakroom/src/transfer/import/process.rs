@@ -69,18 +69,25 @@ impl Context {
 
     /// Imports a batch, or reports it if an earlier run has committed it. Waits while the database is unavailable.
     pub(super) async fn process(&self, batch: Batch) -> Result<BatchReport, Error> {
-        if let Some((known, row_mac)) = &batch.known {
-            return self.skip(&batch, known, row_mac);
-        }
-        let mut outcome = self.import(&batch).await;
+        let mut report = match &batch.known {
+            Some((known, row_mac)) => self.skip(&batch, known, row_mac)?,
+            None => self.import_patiently(&batch).await?,
+        };
+        batch.number_lines(&mut report);
+        Ok(report)
+    }
+
+    /// Imports a batch. Repeats it while the database is unavailable.
+    async fn import_patiently(&self, batch: &Batch) -> Result<BatchReport, Error> {
+        let mut outcome = self.import(batch).await;
         for pause in PAUSES {
             let failure = outcome.as_ref().err();
             let Some(reason) = failure.and_then(Error::temporary) else {
                 break;
             };
-            (self.options.before_repetition)(batch.first_line(), reason);
+            (self.options.before_repetition)(batch.shown_line(), reason);
             sleep(pause).await;
-            outcome = self.repeat(&batch).await;
+            outcome = self.repeat(batch).await;
         }
         outcome
     }
@@ -114,9 +121,7 @@ impl Context {
 
     async fn import(&self, batch: &Batch) -> Result<BatchReport, Error> {
         match self.try_import(batch).await {
-            Err(Error::Tokens(tokens::Error::IdTaken)) => {
-                Err(self.explain_taken(batch.first_line()).await?)
-            }
+            Err(Error::Tokens(tokens::Error::IdTaken)) => Err(self.explain_taken(batch).await?),
             Err(Error::Storage(error)) if error.is_conflict("import_batch_pkey") => {
                 Err(Error::Concurrent)
             }
@@ -126,8 +131,10 @@ impl Context {
 
     /// Why tokens with the derived ids of a batch exist: another process has committed the batch meanwhile, or its
     /// progress is lost.
-    async fn explain_taken(&self, line: u64) -> Result<Error, Error> {
-        let known = store::find(&self.vault.db, self.tenant(), self.id, line).await?;
+    async fn explain_taken(&self, batch: &Batch) -> Result<Error, Error> {
+        let (db, line) = (&self.vault.db, batch.first_line());
+        let known = store::find(db, self.tenant(), self.id, line).await?;
+        let line = batch.shown_line();
         Ok(match known {
             Some(_) => Error::Concurrent,
             None => Error::ProgressLost { line },
@@ -141,7 +148,7 @@ impl Context {
         known: &StoredBatch,
         row_mac: &[u8],
     ) -> Result<BatchReport, Error> {
-        let line = batch.first_line();
+        let line = batch.shown_line();
         let report = known
             .report()
             .filter(|_| known.is_genuine(self.control(), row_mac));

@@ -97,6 +97,54 @@ async fn malformed_lines_are_rejected_without_quoting_them() {
     assert!(!format!("{report:?}").contains(&number));
 }
 
+/// With either end of lines, after empty lines and after quoted ones, in both runs.
+#[tokio::test]
+async fn rejected_and_mapped_lines_have_the_numbers_of_an_editor() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let (one, two, invalid) = (card_number(1), card_number(2), "4242424242424241");
+    let lines = [
+        "id,number,expiration,metadata.note",
+        &format!("a-1,{one},12/40,x"),
+        "",
+        &format!("a-2,{invalid},12/40,x"),
+        &format!("a-3,{two},12/40,\"two"),
+        "lines\"",
+        &format!("a-4,{invalid},12/40,x"),
+    ];
+    // Progress and derived ids have the numbers of the parser, so that imports can be continued with a later version.
+    for (end, first_line) in [("\n", 2_i64), ("\r\n", 1)] {
+        let import = async || {
+            let mut numbered = options(&format!("{first_line}"));
+            numbered.format = csv(&[]);
+            numbered.assigns_ids = true;
+            import_with(&vault, &tenant, numbered, lines.join(end)).await
+        };
+        for _ in 0..2 {
+            let (_, report) = import().await.unwrap();
+            let rejected: Vec<u64> = report.rejected.iter().map(|it| it.line).collect();
+            let mapped: Vec<u64> = report.mapped.iter().map(|it| it.line).collect();
+            assert_eq!((rejected, mapped), (vec![4, 7], vec![2, 5]), "{end:?}");
+        }
+        let database = vault.database.connect().await;
+        let sql = "select count(*) from import_batch where first_line = $1";
+        let found: i64 = database
+            .query_one(sql, &[&first_line])
+            .await
+            .unwrap()
+            .get(0);
+        assert_eq!(found, 1, "{end:?}");
+    }
+    let mut returns = options("returns");
+    returns.format = csv(&[]);
+    let error = import_with(&vault, &tenant, returns, lines.join("\r")).await;
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.starts_with("line 1: it ends with a carriage return alone"),
+        "{error}"
+    );
+}
+
 #[tokio::test]
 async fn encrypted_input_is_decrypted_with_the_private_key() {
     let vault = TestVault::start().await;
