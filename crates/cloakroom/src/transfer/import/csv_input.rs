@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::io::{self, Read};
 
+use super::input::LINE_BYTES_MAX;
+
 const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// Position in the grammar, as the parser has it with its default settings.
@@ -38,6 +40,10 @@ pub(super) struct CsvInput<R> {
     is_after_return: bool,
     /// The first lines of records that the parser has not returned yet.
     starts: VecDeque<u64>,
+    /// Bytes of the current record so far.
+    record_bytes: u64,
+    /// The line of the last quote that opened a field.
+    quote_line: u64,
 }
 
 impl<R: Read> CsvInput<R> {
@@ -49,12 +55,40 @@ impl<R: Read> CsvInput<R> {
             line: 1,
             is_after_return: false,
             starts: VecDeque::new(),
+            record_bytes: 0,
+            quote_line: 1,
         }
     }
 
     /// The line where the next record that the parser returns begins.
     pub(super) fn next_start(&mut self) -> Option<u64> {
         self.starts.pop_front()
+    }
+
+    fn too_large(&self) -> Malformed {
+        match self.state {
+            State::Quoted => Malformed {
+                line: self.quote_line,
+                reason: format!(
+                    "the quote that opens here is not closed within {LINE_BYTES_MAX} bytes"
+                ),
+            },
+            _ => Malformed {
+                line: self.line,
+                reason: format!("the record has more than {LINE_BYTES_MAX} bytes"),
+            },
+        }
+    }
+
+    /// Fails if the input ends within a quoted field, which would contain all records after the quote.
+    fn end(&self) -> Result<(), Malformed> {
+        match self.state {
+            State::Quoted => Err(Malformed {
+                line: self.quote_line,
+                reason: "the quote that opens here is not closed".to_owned(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn follow(&mut self, byte: u8) -> Result<(), Malformed> {
@@ -70,15 +104,27 @@ impl<R: Read> CsvInput<R> {
             self.starts.push_back(self.line);
             self.state = State::FieldStart;
         }
+        self.record_bytes += 1;
+        if self.record_bytes > LINE_BYTES_MAX {
+            return Err(self.too_large());
+        }
         self.state = match (self.state, byte) {
-            (State::FieldStart, b'"') | (State::QuoteInQuoted, b'"') => State::Quoted,
+            (State::FieldStart, b'"') => {
+                self.quote_line = self.line;
+                State::Quoted
+            }
+            (State::QuoteInQuoted, b'"') => State::Quoted,
             (State::Quoted, b'"') => State::QuoteInQuoted,
             (State::Quoted, _) => State::Quoted,
             (_, b'\r' | b'\n') => State::RecordStart,
             (_, b',') => State::FieldStart,
             _ => State::Unquoted,
         };
-        self.is_after_return = byte == b'\r' && self.state == State::RecordStart;
+        let has_ended = self.state == State::RecordStart;
+        if has_ended {
+            self.record_bytes = 0;
+        }
+        self.is_after_return = byte == b'\r' && has_ended;
         self.line += u64::from(byte == b'\n');
         Ok(())
     }
@@ -87,17 +133,23 @@ impl<R: Read> CsvInput<R> {
 impl<R: Read> Read for CsvInput<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.input.read(buffer)?;
+        if length == 0 && !buffer.is_empty() {
+            self.end().map_err(invalid)?;
+        }
         let mut bytes = &buffer[..length];
         if !self.has_begun {
             self.has_begun = true;
             bytes = bytes.strip_prefix(&BYTE_ORDER_MARK).unwrap_or(bytes);
         }
         for byte in bytes {
-            let followed = self.follow(*byte);
-            followed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            self.follow(*byte).map_err(invalid)?;
         }
         Ok(length)
     }
+}
+
+fn invalid(error: Malformed) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
 #[cfg(test)]
@@ -128,6 +180,7 @@ mod tests {
                 .flexible(true)
                 .from_reader(CsvInput::new(text.as_bytes()));
             let mut record = csv::ByteRecord::new();
+            // Fails at the end if a quote is not closed.
             while reader.read_byte_record(&mut record).unwrap_or_default() {
                 let rest = &text[usize::try_from(record.position().unwrap().byte()).unwrap()..];
                 let skipped = rest.len() - rest.trim_start_matches(['\r', '\n']).len();
@@ -135,7 +188,8 @@ mod tests {
                 let line = 1 + before.matches('\n').count() as u64;
                 assert_eq!(reader.get_mut().next_start(), Some(line), "{text:?}");
             }
-            assert_eq!(reader.get_mut().next_start(), None, "{text:?}");
+            let is_open = reader.get_ref().end().is_err();
+            assert_eq!(reader.get_mut().next_start().is_some(), is_open, "{text:?}");
         }
     }
 }

@@ -18,7 +18,7 @@ const BATCH_LINES: usize = 500;
 /// A batch ends early when it has this size.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// A token has at most 1 MiB of data, and its other attributes are smaller.
-const LINE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub(super) const LINE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// A JWE can contain a whole file.
 const JWE_BYTES_MAX: u64 = 512 * 1024 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;

@@ -4,7 +4,7 @@ use cloakroom::access::Transform;
 use cloakroom::transfer::import::{ColumnMap, Format};
 use serde_json::json;
 
-use super::{card_number, import_with, key_pair, options, read_key, rejected};
+use super::{card_number, count, import_with, key_pair, options, read_key, rejected};
 use crate::support::{TestVault, encrypt, everything};
 
 fn csv(columns: &[(&str, &str)]) -> Format {
@@ -143,6 +143,30 @@ async fn rejected_and_mapped_lines_have_the_numbers_of_an_editor() {
         error.starts_with("line 1: it ends with a carriage return alone"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn an_unclosed_quote_fails_with_its_line() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let record = |id: u64| format!("a-{id},{},12/40\n", card_number(id));
+    let unclosed = format!("a-2,\"{},12/40\n", card_number(2));
+    let start = "id,number,expiration\n".to_owned() + &record(1) + &unclosed;
+    let short: String = start.clone() + &record(3);
+    let long = start + &(4..300_000).map(record).collect::<String>();
+    for (file, expected) in [
+        (short, "line 3: the quote that opens here is not closed"),
+        (
+            long,
+            "line 3: the quote that opens here is not closed within 4194304 bytes",
+        ),
+    ] {
+        let mut unclosed = options("unclosed");
+        unclosed.format = csv(&[]);
+        let error = import_with(&vault, &tenant, unclosed, file).await;
+        assert_eq!(error.unwrap_err().to_string(), expected);
+        assert_eq!(count(&vault, "token").await, 0);
+    }
 }
 
 #[tokio::test]
