@@ -107,6 +107,10 @@ fn parse_mapping(text: &str) -> Result<(String, String), String> {
 }
 
 pub(crate) async fn import(config: Config, arguments: ImportArguments) -> anyhow::Result<ExitCode> {
+    let is_csv = arguments.format == InputFormat::Csv;
+    if !is_csv && (!arguments.maps.is_empty() || arguments.processor.is_some()) {
+        bail!("--map and --processor apply to CSV only: add --format csv");
+    }
     let key = arguments.decrypt_key.as_deref().map(PrivateKey::read);
     let key = key.transpose().context("--decrypt-key cannot be used")?;
     let manifest = verify_export(&arguments, key.as_ref())?;

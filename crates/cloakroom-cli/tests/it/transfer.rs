@@ -211,6 +211,26 @@ fn an_import_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     vault.assert_search_finds_planted_number();
 }
 
+#[test]
+fn options_that_do_not_apply_to_the_input_are_rejected() {
+    let vault = Vault::start();
+    let file = vault.path("tokens.jsonl");
+    std::fs::write(&file, "{\"type\": \"token\", \"data\": 1}\n").unwrap();
+    for (words, expected) in [
+        ("--map a=id", "add --format csv"),
+        ("--processor stripe", "add --format csv"),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let run = outcome(vault.import(&[&["--name", "a", &file][..], &words].concat()));
+        assert!(
+            !run.success && run.stderr.contains(expected),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(vault.count("*"), 0);
+    }
+}
+
 /// Runs as root with the variable of `sudo`, as two persons with their own accounts do.
 #[test]
 fn two_persons_move_a_tenant_to_another_vault() {

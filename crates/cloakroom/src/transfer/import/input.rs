@@ -106,7 +106,7 @@ impl<R: Read> Records<R> {
     fn read_batch(&mut self) -> Result<Option<Batch>, Error> {
         let first = match self.next.take() {
             Some(record) => record,
-            None => match self.lines.read()? {
+            None => match self.read()? {
                 Some(record) => record,
                 None => return Ok(None),
             },
@@ -118,7 +118,7 @@ impl<R: Read> Records<R> {
         let mut bytes = first.text.expose().len();
         let mut records = vec![first];
         while records.len() < limit {
-            let Some(record) = self.lines.read()? else {
+            let Some(record) = self.read()? else {
                 break;
             };
             let is_full = known.is_none() && bytes >= BATCH_BYTES;
@@ -130,6 +130,18 @@ impl<R: Read> Records<R> {
             records.push(record);
         }
         Ok(Some(Batch { records, known }))
+    }
+
+    /// Reads the next line. Fails if the line that begins a known batch is not among those read: then the input is
+    /// another one, of which nothing may be committed.
+    fn read(&mut self) -> Result<Option<Record>, Error> {
+        let record = self.lines.read()?;
+        let known = self.known.first_key_value().map(|(line, _)| *line);
+        match (&record, known) {
+            (Some(record), Some(line)) if line < record.line => Err(Error::Differs { line }),
+            (None, Some(line)) => Err(Error::Shorter { line }),
+            _ => Ok(record),
+        }
     }
 }
 

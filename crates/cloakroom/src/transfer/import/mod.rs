@@ -220,14 +220,13 @@ pub async fn run(
     let in_flight = options.in_flight.max(1);
     let context = Context::new(target, options, id);
     let known = store::list(&context.vault.db, context.tenant(), id).await?;
-    let last_known = known.last_key_value().map(|(line, _)| *line);
     let (sender, mut batches) = mpsc::channel(1);
     let mut reader = JoinSet::new();
     let records = Records::new(input, context.clone(), known);
     reader.spawn_blocking(move || read_all(records, &sender));
     let mut running = JoinSet::new();
     let imported = async {
-        let (mut counts, mut last_line) = (Counts::default(), 0);
+        let (mut counts, mut verifies) = (Counts::default(), false);
         loop {
             while running.len() >= in_flight {
                 finish_one(&mut running, &mut counts, &mut report).await?;
@@ -236,17 +235,16 @@ pub async fn run(
                 break;
             };
             let batch: Batch = batch?;
-            last_line = batch.first_line();
+            // Batches of an earlier run are verified before later ones are committed: the input may be another one.
+            if batch.known.is_none() && std::mem::take(&mut verifies) {
+                finish_all(&mut running, &mut counts, &mut report).await?;
+            }
+            verifies |= batch.known.is_some();
             let context = context.clone();
             running.spawn(async move { context.process(batch).await });
         }
-        while !running.is_empty() {
-            finish_one(&mut running, &mut counts, &mut report).await?;
-        }
-        match last_known {
-            Some(line) if line > last_line => Err(Error::Shorter { line }),
-            _ => Ok(counts),
-        }
+        finish_all(&mut running, &mut counts, &mut report).await?;
+        Ok(counts)
     };
     let imported = imported.await;
     // Writes are never canceled, even if another batch failed.
@@ -262,6 +260,17 @@ fn read_all<R: Read>(records: Records<R>, sender: &mpsc::Sender<Result<Batch, Er
             return;
         }
     }
+}
+
+async fn finish_all(
+    running: &mut JoinSet<Result<BatchReport, Error>>,
+    counts: &mut Counts,
+    report: &mut impl FnMut(BatchReport),
+) -> Result<(), Error> {
+    while !running.is_empty() {
+        finish_one(running, counts, report).await?;
+    }
+    Ok(())
 }
 
 async fn finish_one(

@@ -93,6 +93,51 @@ async fn another_input_or_another_option_under_the_same_name_is_rejected() {
     assert_eq!((counts.created, counts.earlier), (601, 600));
 }
 
+/// Lines whose ids are given, so that another file does not fail because of them.
+fn named_lines(prefix: &str, count: u64) -> String {
+    let line =
+        |index| format!("{{\"id\": \"{prefix}-{index}\", \"type\": \"token\", \"data\": 1}}\n");
+    (0..count).map(line).collect()
+}
+
+#[tokio::test]
+async fn nothing_of_another_input_under_the_same_name_is_committed() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let lines = named_lines("first", 500);
+    import_lines(&vault, &tenant, "cards", lines.clone())
+        .await
+        .unwrap();
+    let others = [
+        // No line begins where the known batch does.
+        "\n".to_owned() + &named_lines("shifted", 700),
+        // The batch of an earlier run differs, and a new one follows.
+        lines.replacen("first-7", "other-7", 1) + &named_lines("later", 500),
+    ];
+    for other in others {
+        let imported = import_lines(&vault, &tenant, "cards", other).await;
+        assert!(
+            matches!(imported, Err(Error::Differs { line: 1 })),
+            "{imported:?}"
+        );
+        assert_eq!(count(&vault, "token").await, 500);
+    }
+
+    // A batch that an interrupted run has not committed, before one that it has.
+    let database = vault.database.connect().await;
+    import_lines(&vault, &tenant, "gap", named_lines("gap", 1_000))
+        .await
+        .unwrap();
+    let sql = "delete from import_batch where first_line = 1";
+    assert_eq!(database.execute(sql, &[]).await.unwrap(), 2);
+    let shorter = import_lines(&vault, &tenant, "gap", named_lines("short", 400)).await;
+    assert!(
+        matches!(shorter, Err(Error::Shorter { line: 501 })),
+        "{shorter:?}"
+    );
+    assert_eq!(count(&vault, "token").await, 1_500);
+}
+
 #[tokio::test]
 async fn progress_that_sql_changes_or_deletes_stops_the_import() {
     let vault = TestVault::start().await;
