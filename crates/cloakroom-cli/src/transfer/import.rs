@@ -77,6 +77,9 @@ pub(crate) struct ImportArguments {
     /// Validate everything, write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Number of lines or records that the input must have, without the header; protects against a truncated pipe
+    #[arg(long, value_name = "NUMBER")]
+    lines: Option<u64>,
     /// Batches that are written at the same time
     #[arg(long, value_name = "NUMBER", default_value_t = 4)]
     parallel: usize,
@@ -160,6 +163,7 @@ fn options(arguments: &ImportArguments, name: String, key: Option<PrivateKey>) -
         assigns_ids: arguments.new_ids,
         deduplicates: arguments.deduplicate,
         is_dry_run: arguments.dry_run,
+        lines: arguments.lines,
         in_flight: arguments.parallel,
         before_repetition: announce_repetition,
     }

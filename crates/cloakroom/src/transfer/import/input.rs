@@ -72,6 +72,9 @@ pub(super) struct Records<R: Read> {
     /// Read, but not part of a batch yet.
     next: Option<Record>,
     known: BTreeMap<u64, (StoredBatch, Vec<u8>)>,
+    /// Lines that were read, and how many there must be.
+    count: u64,
+    expected: Option<u64>,
 }
 
 impl<R: Read> Records<R> {
@@ -88,6 +91,7 @@ impl<R: Read> Records<R> {
                 opened: Opened::new(),
             },
         );
+        let expected = context.options.lines;
         let lines = match &context.options.format {
             Format::JsonLines => Lines::Json { input, line: 0 },
             Format::Csv(_) => Lines::Csv {
@@ -100,6 +104,8 @@ impl<R: Read> Records<R> {
             lines,
             next: None,
             known,
+            count: 0,
+            expected,
         }
     }
 
@@ -136,11 +142,25 @@ impl<R: Read> Records<R> {
     /// another one, of which nothing may be committed.
     fn read(&mut self) -> Result<Option<Record>, Error> {
         let record = self.lines.read()?;
+        self.count += u64::from(record.is_some());
+        self.check_count(record.is_none())?;
         let known = self.known.first_key_value().map(|(line, _)| *line);
         match (&record, known) {
             (Some(record), Some(line)) if line < record.line => Err(Error::Differs { line }),
             (None, Some(line)) => Err(Error::Shorter { line }),
             _ => Ok(record),
+        }
+    }
+
+    /// Fails before the batch with the last line is complete, so that it is not committed.
+    fn check_count(&self, is_end: bool) -> Result<(), Error> {
+        let found = self.count;
+        match self.expected {
+            Some(expected) if found > expected => Err(Error::Longer { expected }),
+            Some(expected) if is_end && found < expected => {
+                Err(Error::Truncated { expected, found })
+            }
+            _ => Ok(()),
         }
     }
 }

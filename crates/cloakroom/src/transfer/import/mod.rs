@@ -56,6 +56,15 @@ pub enum Error {
         "the input ends before line {line}, which was imported under this name; use the same file"
     )]
     Shorter { line: u64 },
+    #[error(
+        "the input has {found} lines or records, not the {expected} of --lines; it may be truncated. The last batch was not \
+         imported; run the same command again with the whole file"
+    )]
+    Truncated { expected: u64, found: u64 },
+    #[error(
+        "the input has more than the {expected} lines or records of --lines; the last batch was not imported"
+    )]
+    Longer { expected: u64 },
     #[error("the progress of the import at line {line} was changed outside the vault")]
     Altered { line: u64 },
     #[error(
@@ -121,6 +130,8 @@ pub struct Options {
     pub deduplicates: bool,
     /// Validate all lines and write nothing.
     pub is_dry_run: bool,
+    /// The number of lines or records that the input must have.
+    pub lines: Option<u64>,
     /// Batches that are processed at the same time.
     pub in_flight: usize,
     /// Called before a batch is repeated, with its first line and the reason.

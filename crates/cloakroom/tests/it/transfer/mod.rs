@@ -42,6 +42,7 @@ pub(crate) fn options(name: &str) -> Options {
         assigns_ids: false,
         deduplicates: false,
         is_dry_run: false,
+        lines: None,
         in_flight: 3,
         before_repetition: |_, _| {
             REPETITIONS.fetch_add(1, Ordering::Relaxed);

@@ -139,6 +139,34 @@ async fn nothing_of_another_input_under_the_same_name_is_committed() {
 }
 
 #[tokio::test]
+async fn the_last_batch_of_a_truncated_input_is_not_committed() {
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let import = async |count| {
+        let mut counted = options("counted");
+        counted.lines = Some(700);
+        import_with(&vault, &tenant, counted, named_lines("a", count)).await
+    };
+
+    let truncated = import(699).await;
+    let expected = Error::Truncated {
+        expected: 700,
+        found: 699,
+    };
+    let error = truncated.unwrap_err().to_string();
+    assert_eq!(error, expected.to_string());
+    assert_eq!(count(&vault, "token").await, 500);
+    let longer = import(701).await;
+    assert!(
+        matches!(longer, Err(Error::Longer { expected: 700 })),
+        "{longer:?}"
+    );
+    assert_eq!(count(&vault, "token").await, 500);
+    let (counts, _) = import(700).await.unwrap();
+    assert_eq!((counts.created, counts.earlier), (700, 500));
+}
+
+#[tokio::test]
 async fn progress_that_sql_changes_or_deletes_stops_the_import() {
     let vault = TestVault::start().await;
     let tenant = vault.tenant().await;
