@@ -69,6 +69,11 @@ impl Columns {
         if header.iter().any(|name| is_data(name)) {
             return Err("the first line has no column names".to_owned());
         }
+        for (index, (name, _)) in map.columns.iter().enumerate() {
+            if map.columns[..index].iter().any(|(other, _)| other == name) {
+                return Err(format!("the column `{name}` is mapped twice"));
+            }
+        }
         if let Some((name, _)) = map
             .columns
             .iter()
@@ -100,6 +105,7 @@ impl Columns {
                 unknown.join(", ")
             ));
         }
+        check_conflicts(&paths)?;
         Ok(Self {
             paths,
             kind: map.kind.clone(),
@@ -124,6 +130,36 @@ impl Columns {
             .or_insert_with(|| self.kind.clone().into());
         Value::Object(token).to_string()
     }
+}
+
+/// Fails if two columns set the same attribute: one of them would be lost.
+fn check_conflicts(paths: &[Option<String>]) -> Result<(), String> {
+    let paths: Vec<&str> = paths.iter().flatten().map(String::as_str).collect();
+    for (index, one) in paths.iter().enumerate() {
+        let conflict = paths[..index].iter().find(|other| is_conflict(one, other));
+        if let Some(other) = conflict {
+            return Err(format!(
+                "two columns are mapped to `{other}` and `{one}`; ignore one of them with --map COLUMN=-"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is_conflict(one: &str, other: &str) -> bool {
+    let contains = |outer: &str, inner: &str| {
+        let rest = inner.strip_prefix(outer);
+        // Names of metadata are not nested.
+        rest.is_some_and(|rest| rest.starts_with('.')) && !outer.starts_with("metadata.")
+    };
+    let splits = |whole: &str, part: &str| {
+        whole == EXPIRATION && matches!(part, "data.expiration_month" | "data.expiration_year")
+    };
+    one == other
+        || contains(one, other)
+        || contains(other, one)
+        || splits(one, other)
+        || splits(other, one)
 }
 
 /// Whether a cell of the first line is data rather than a name.
@@ -304,10 +340,32 @@ mod tests {
                 "`number` is not an attribute",
             ),
             (&[("pan", "data.")], &["pan"], "`data.` is not an attribute"),
+            (
+                &[("pan", "data.number"), ("pan", "-")],
+                &["pan"],
+                "the column `pan` is mapped twice",
+            ),
+            (
+                &[("pan", "data.number")],
+                &["pan", "number"],
+                "mapped to `data.number` and `data.number`",
+            ),
+            (
+                &[],
+                &["number", "expiration_year", "expiration"],
+                "mapped to `data.expiration_year` and `data.expiration`",
+            ),
+            (
+                &[],
+                &["data", "number"],
+                "mapped to `data` and `data.number`",
+            ),
         ];
         for (columns, header, expected) in cases {
             let error = Columns::new(&map(columns), header.iter().copied()).err();
             assert!(error.unwrap().contains(expected), "{expected}");
         }
+        let unrelated = ["metadata.a", "metadata.a.b", "id", "data.a", "data.ab"];
+        assert!(Columns::new(&map(&[]), unrelated.into_iter()).is_ok());
     }
 }
