@@ -132,7 +132,8 @@ pub(crate) async fn import(config: Config, arguments: ImportArguments) -> anyhow
         tenant,
         application: arguments.app,
     };
-    let options = options(&arguments, name, key);
+    let mut options = options(&arguments, name, key);
+    options.chunks = manifest.as_ref().map(|manifest| manifest.chunks.clone());
     let mut output = Output::create(&arguments)?;
     let counts = import::run(target, options, input, |batch| output.add(batch)).await;
     vault.audit.close().await;
@@ -160,6 +161,7 @@ fn options(arguments: &ImportArguments, name: String, key: Option<PrivateKey>) -
             }),
         },
         key,
+        chunks: None,
         assigns_ids: arguments.new_ids,
         deduplicates: arguments.deduplicate,
         is_dry_run: arguments.dry_run,

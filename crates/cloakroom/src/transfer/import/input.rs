@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
-use cloakroom_crypto::Sensitive;
+use cloakroom_crypto::{Sensitive, sha256};
 
 use super::batch::StoredBatch;
 use super::columns::Columns;
 use super::csv_input::{CsvInput, Malformed};
 use super::process::Context;
 use super::{BatchReport, Error, Format};
+use crate::transfer::export::Chunk;
 use crate::transfer::{PrivateKey, jwe};
 
 /// Lines of a batch: enough that the commit is a small part of its cost.
@@ -328,11 +329,17 @@ impl<R: Read> Read for Source<R> {
         let Some(key) = &self.context.options.key else {
             return self.input.read(buffer);
         };
-        let opened = &mut self.opened;
+        let (opened, chunks) = (&mut self.opened, self.context.options.chunks.as_deref());
         while opened.position == opened.clear.expose().len() {
             match next_jwe(&mut self.input, opened)? {
-                Some(text) => opened.decrypt(key, text.trim())?,
-                None => return Ok(0),
+                Some(text) => {
+                    opened.check(chunks, Some(text.trim()))?;
+                    opened.decrypt(key, text.trim())?;
+                }
+                None => {
+                    opened.check(chunks, None)?;
+                    return Ok(0);
+                }
             }
         }
         let rest = &opened.clear.expose()[opened.position..];
@@ -352,6 +359,24 @@ impl Opened {
             position: 0,
             count: 0,
         }
+    }
+
+    /// Fails if the next JWE, or the end of the input, is not what the manifest has.
+    fn check(&self, chunks: Option<&[Chunk]>, text: Option<&str>) -> std::io::Result<()> {
+        let Some(chunks) = chunks else {
+            return Ok(());
+        };
+        let index = usize::try_from(self.count).unwrap_or(usize::MAX);
+        let expected = chunks.get(index).map(|chunk| chunk.sha256.as_str());
+        let found = text.map(|text| hex::encode(sha256(text.as_bytes())));
+        if found.as_deref() == expected {
+            return Ok(());
+        }
+        let reason = format!(
+            "JWE {} differs from the manifest; the file was changed after it was verified",
+            self.count + 1
+        );
+        Err(std::io::Error::new(std::io::ErrorKind::InvalidData, reason))
     }
 
     fn decrypt(&mut self, key: &PrivateKey, text: &str) -> std::io::Result<()> {

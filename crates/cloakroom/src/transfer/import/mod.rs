@@ -34,6 +34,7 @@ pub use self::processors::Processor;
 pub use self::renew::{RenewedUntil, renew_macs};
 pub(super) use self::store::STATEMENTS;
 use super::PrivateKey;
+use super::export::Chunk;
 
 const NAME_CHARS_MAX: usize = 100;
 
@@ -124,6 +125,9 @@ pub struct Options {
     pub format: Format,
     /// The input consists of JWEs for this key, one per line.
     pub key: Option<PrivateKey>,
+    /// The chunks that the input consists of, from a verified manifest. A file that was replaced after its verification is
+    /// not decrypted.
+    pub chunks: Option<Vec<Chunk>>,
     /// Ignore ids of the input and derive new ones.
     pub assigns_ids: bool,
     /// Deduplicate, whatever lines and the tenant's settings say.

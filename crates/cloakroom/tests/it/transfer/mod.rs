@@ -39,6 +39,7 @@ pub(crate) fn options(name: &str) -> Options {
         name: name.to_owned(),
         format: Format::JsonLines,
         key: None,
+        chunks: None,
         assigns_ids: false,
         deduplicates: false,
         is_dry_run: false,

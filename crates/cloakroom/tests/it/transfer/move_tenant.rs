@@ -72,12 +72,23 @@ async fn a_moved_tenant_reads_the_same_in_the_other_vault() {
 
     let destination = TestVault::start().await;
     let tenant = destination.tenant().await;
-    let mut moved = options(&format!("export {}", manifest.export));
-    moved.key = Some(read_key(&source.private));
-    let file = std::fs::read(source.out().join("tokens.jwe")).unwrap();
-    let (counts, report) = import_with(&destination, &tenant, moved, file)
-        .await
-        .unwrap();
+    let file = std::fs::read_to_string(source.out().join("tokens.jwe")).unwrap();
+    let import = async |file: &str| {
+        let mut moved = options(&format!("export {}", manifest.export));
+        moved.key = Some(read_key(&source.private));
+        moved.chunks = Some(manifest.chunks.clone());
+        import_with(&destination, &tenant, moved, file).await
+    };
+    // A file that was replaced after its verification, with chunks that are encrypted to the same key.
+    let chunks: Vec<&str> = file.lines().collect();
+    let forged = format!("{}\n{}\n", chunks[1], chunks[0]);
+    let longer = format!("{file}{}\n", chunks[0]);
+    for (replaced, index) in [(forged.as_str(), 1), (chunks[0], 2), (longer.as_str(), 3)] {
+        let error = import(replaced).await.unwrap_err().to_string();
+        let expected = format!("JWE {index} differs from the manifest");
+        assert!(error.contains(&expected), "{error}");
+    }
+    let (counts, report) = import(&file).await.unwrap();
 
     assert_eq!((counts.created, counts.rejected), (1_506, 0), "{report:?}");
     assert_eq!(manifest.tokens, 1_506);
