@@ -28,7 +28,13 @@ pub(crate) enum ExportCommand {
         tenant: String,
     },
     /// Approve an export that another person requested
-    Approve(Named),
+    Approve {
+        #[command(flatten)]
+        export: Named,
+        /// SHA-256 of the receiver's key, as the receiver reads it out; `export list` shows that of the request
+        #[arg(long, value_name = "SHA256", value_parser = parse_fingerprint)]
+        receiver: String,
+    },
     /// Cancel an export that has not run
     Cancel(Named),
     /// Run an approved export
@@ -96,12 +102,13 @@ pub(crate) async fn export(
             }
             Ok(())
         }
-        ExportCommand::Approve(named) => {
-            let (vault, tenant) = open_for(load()?, &named.tenant).await?;
-            let approved = export::approve(&vault, &tenant, named.id, &operator()?).await?;
+        ExportCommand::Approve { export, receiver } => {
+            let (id, by) = (export.id, operator()?);
+            let (vault, tenant) = open_for(load()?, &export.tenant).await?;
+            let approved = export::approve(&vault, &tenant, id, &receiver, &by).await?;
             vault.audit.close().await;
             print_request(&approved);
-            let (tenant, id) = (tenant.id.uuid, named.id);
+            let tenant = tenant.id.uuid;
             print_line!("next: `cloakroom export run --tenant {tenant} --out FOLDER {id}`");
             Ok(())
         }
@@ -130,6 +137,14 @@ pub(crate) async fn export(
             print_line!("verified {how}: {tokens} tokens in {chunks} chunks");
             Ok(())
         }
+    }
+}
+
+fn parse_fingerprint(text: &str) -> Result<String, String> {
+    let text = text.to_ascii_lowercase();
+    match hex::decode(&text) {
+        Ok(digest) if digest.len() == 32 => Ok(text),
+        _ => Err("expected the 64 hexadecimal digits of a SHA-256 digest".to_owned()),
     }
 }
 
@@ -164,8 +179,10 @@ async fn request(config: Config, arguments: RequestArguments) -> anyhow::Result<
     vault.audit.close().await;
     print_request(&requested);
     let (tenant, id) = (tenant.id.uuid, requested.id);
-    print_line!("compare the fingerprint of the key with the receiver");
-    print_line!("next, by another person: `cloakroom export approve --tenant {tenant} {id}`");
+    print_line!(
+        "next, by another person, with the SHA-256 of the key that the receiver reads out:"
+    );
+    print_line!("`cloakroom export approve --tenant {tenant} --receiver SHA256 {id}`");
     Ok(())
 }
 

@@ -356,10 +356,19 @@ fn approved_export(source: &Vault, public: &str) -> String {
     let requested = as_user(ADA, &format!("request --to {public} --reason Move"));
     assert!(requested.success, "{}", requested.stderr);
     let id = word_after(&requested.stdout, "export ");
-    let alone = as_user(ADA, &format!("approve {id} --as Grace"));
+    let listed = outcome(export_command(source, GRACE, "list"));
+    let receiver = word_after(&listed.stdout, "encrypted to: ");
+    let alone = as_user(
+        ADA,
+        &format!("approve {id} --receiver {receiver} --as Grace"),
+    );
     let denied = "must be approved by another person";
     assert!(alone.stderr.contains(denied), "{}", alone.stderr);
-    let approved = as_user(GRACE, &format!("approve {id}"));
+    let other = "0".repeat(64);
+    let other = as_user(GRACE, &format!("approve {id} --receiver {other}"));
+    let denied = "has another fingerprint than --receiver";
+    assert!(other.stderr.contains(denied), "{}", other.stderr);
+    let approved = as_user(GRACE, &format!("approve {id} --receiver {receiver}"));
     assert!(approved.success, "{}", approved.stderr);
     id
 }

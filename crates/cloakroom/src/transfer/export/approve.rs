@@ -41,17 +41,20 @@ pub async fn request(
     Ok(request)
 }
 
-/// Approves an export that another person requested.
+/// Approves an export that another person requested. `receiver` is the fingerprint of the receiver's key, which the approver
+/// has from the receiver.
 pub async fn approve(
     vault: &Vault,
     tenant: &Tenant,
     id: Uuid,
+    receiver: &str,
     by: &Operator,
 ) -> Result<ExportRequest, Error> {
     let now = microseconds(vault.clock.now().await?);
     let mut change = access_change::begin(vault, tenant.id, &[Bucket::RESOURCES]).await?;
     let approved = async {
         let (request, before) = find(vault, &change, tenant, id).await?;
+        request.require_receiver(receiver)?;
         let approved = request.approve(by, now)?;
         let row_mac = approved.row_mac(vault.keys.control());
         store::approve(&change, &approved, &row_mac).await?;
@@ -141,7 +144,7 @@ pub(super) async fn find(
 
 fn entry(request: &ExportRequest, operation: Operation) -> Entry {
     let number = request.tenant.number;
-    Entry::by_system(number, operation, EntityKind::Export, request.id)
+    Entry::by_system(number, operation, EntityKind::Export, request.summary())
 }
 
 async fn finish(

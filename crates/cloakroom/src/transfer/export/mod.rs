@@ -51,6 +51,11 @@ pub enum Error {
     )]
     SamePerson { id: Uuid, user: String },
     #[error(
+        "the receiver's key of export {0} has another fingerprint than --receiver; nothing was approved. Compare both with the \
+         receiver; if the export has another key, cancel it with `cloakroom export cancel`"
+    )]
+    OtherReceiver(Uuid),
+    #[error(
         "export {0} is not approved; another person approves it with `cloakroom export approve`"
     )]
     NotApproved(Uuid),

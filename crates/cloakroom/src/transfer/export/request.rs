@@ -7,6 +7,7 @@ use cloakroom_core::audit::Operator;
 use cloakroom_platform::card_numbers::contains_card_number;
 use cloakroom_platform::ids::TenantId;
 use cloakroom_tokens::tokens::ExportFilter;
+use cloakroom_tokens::types::TokenKind;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -55,6 +56,27 @@ impl ExportRequest {
     pub fn is_expired(&self, now: Timestamp) -> bool {
         let end = self.requested_at.checked_add(LIFETIME);
         end.is_ok_and(|end| end <= now)
+    }
+
+    /// Requires that the receiver's key has this fingerprint.
+    pub(super) fn require_receiver(&self, fingerprint: &str) -> Result<(), Error> {
+        match self.receiver.fingerprint() == fingerprint {
+            true => Ok(()),
+            false => Err(Error::OtherReceiver(self.id)),
+        }
+    }
+
+    /// The request in the audit log: its id, the receiver's key and the filter.
+    pub(super) fn summary(&self) -> String {
+        let filter = &self.filter;
+        let container = filter.container.as_ref();
+        format!(
+            "{}: to {}, {} in {}",
+            self.id,
+            self.receiver.fingerprint(),
+            filter.kind.map_or("all types", TokenKind::name),
+            container.map_or("all containers", |container| container.as_str()),
+        )
     }
 
     /// The request after its approval by another person: another user account, on whatever host.

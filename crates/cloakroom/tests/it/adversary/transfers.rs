@@ -10,6 +10,8 @@ use uuid::Uuid;
 use crate::support::TestVault;
 use crate::transfer::{import_lines, operator};
 
+const RECEIVER: PublicKey = PublicKey([9; 32]);
+
 pub(super) struct Transfers {
     approved: Uuid,
     canceled: Uuid,
@@ -24,7 +26,7 @@ impl Transfers {
         let request = async |reason: &str| {
             let new = NewExport {
                 filter: ExportFilter::default(),
-                receiver: PublicKey([9; 32]),
+                receiver: RECEIVER,
                 reason: reason.to_owned(),
             };
             let requested = export::request(&vault.vault, tenant, new, &operator("ada")).await;
@@ -39,7 +41,8 @@ impl Transfers {
     /// Approves one export and cancels the other.
     pub(super) async fn change(&self, vault: &TestVault, tenant: &Tenant) {
         let by: Operator = operator("grace");
-        let approved = export::approve(&vault.vault, tenant, self.approved, &by).await;
+        let receiver = RECEIVER.fingerprint();
+        let approved = export::approve(&vault.vault, tenant, self.approved, &receiver, &by).await;
         approved.unwrap();
         let canceled = export::cancel(&vault.vault, tenant, self.canceled).await;
         canceled.unwrap();

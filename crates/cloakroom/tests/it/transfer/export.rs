@@ -48,8 +48,13 @@ impl Source {
     }
 
     async fn approve(&self, id: Uuid, user: &str) -> Result<(), Error> {
-        let by = operator(user);
-        let approved = export::approve(&self.vault.vault, &self.tenant, id, &by).await;
+        let receiver = self.receiver.fingerprint();
+        self.approve_for(id, &receiver, user).await
+    }
+
+    async fn approve_for(&self, id: Uuid, receiver: &str, user: &str) -> Result<(), Error> {
+        let (vault, by) = (&self.vault.vault, operator(user));
+        let approved = export::approve(vault, &self.tenant, id, receiver, &by).await;
         approved.map(drop)
     }
 
@@ -86,6 +91,10 @@ async fn an_export_needs_the_approval_of_another_person_and_runs_once() {
     assert!(matches!(source.run(id).await, Err(Error::NotApproved(_))));
     let alone = source.approve(id, "ada").await;
     assert!(matches!(alone, Err(Error::SamePerson { .. })), "{alone:?}");
+    let other = PublicKey([9; 32]).fingerprint();
+    let other = source.approve_for(id, &other, "grace").await;
+    assert!(matches!(other, Err(Error::OtherReceiver(_))), "{other:?}");
+    assert!(matches!(source.run(id).await, Err(Error::NotApproved(_))));
     source.approve(id, "grace").await.unwrap();
     let manifest = source.run(id).await.unwrap();
 
@@ -161,22 +170,25 @@ async fn an_export_contains_the_tokens_of_its_filter_and_is_recorded() {
     assert_eq!(manifest.tokens, 1);
     let database = source.vault.database.connect().await;
     let sql = "select operation, outcome, entity_id from log where entity_kind in (1, 20)
-        and operation <> 1 order by created_at, seq";
+        and (entity_kind = 20 or operation <> 1) order by created_at, seq";
     let rows = database.query(sql, &[]).await.unwrap();
     let rows: Vec<(i16, i16, String)> = rows
         .iter()
         .map(|row| (row.get(0), row.get(1), row.get(2)))
         .collect();
     let id = id.to_string();
-    let (authorize, used, read, revealed) = (8, 5, 2, 4);
-    assert_eq!(rows[0], (authorize, 1, id.clone()));
-    assert_eq!(rows[1], (used, 1, id.clone()));
-    assert_eq!(rows[2], (read, revealed, "inside".to_owned()));
+    let (create, authorize, used, read, revealed) = (1, 8, 5, 2, 4);
+    let receiver = source.receiver.fingerprint();
+    let summary = format!("{id}: to {receiver}, token in /a/");
+    assert_eq!(rows[0], (create, 1, summary.clone()));
+    assert_eq!(rows[1], (authorize, 1, summary));
+    assert_eq!(rows[2], (used, 1, id.clone()));
+    assert_eq!(rows[3], (read, revealed, "inside".to_owned()));
     assert!(
-        rows[3].2.starts_with(&format!("{id}: 1 tokens, manifest ")),
+        rows[4].2.starts_with(&format!("{id}: 1 tokens, manifest ")),
         "{rows:?}"
     );
-    assert_eq!(rows.len(), 4);
+    assert_eq!(rows.len(), 5);
 }
 
 #[tokio::test]
