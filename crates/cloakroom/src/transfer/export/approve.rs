@@ -75,20 +75,8 @@ pub async fn approve(
     }
 }
 
-/// Cancels an export, approved or not.
+/// Cancels an export, approved or not. One that is running is not published.
 pub async fn cancel(vault: &Vault, tenant: &Tenant, id: Uuid) -> Result<(), Error> {
-    let (number, operation) = (tenant.id.number, Operation::Delete);
-    let entry = Entry::by_system(number, operation, EntityKind::Export, id);
-    remove(vault, tenant, id, entry).await
-}
-
-/// Removes a request, with this entry in the audit log.
-pub(super) async fn remove(
-    vault: &Vault,
-    tenant: &Tenant,
-    id: Uuid,
-    entry: Entry,
-) -> Result<(), Error> {
     let mut change = access_change::begin(vault, tenant.id, &[Bucket::RESOURCES]).await?;
     let removed = async {
         let (_, row_mac) = find(vault, &change, tenant, id).await?;
@@ -96,6 +84,8 @@ pub(super) async fn remove(
         Ok(change.remove(Bucket::RESOURCES, &row_mac)?)
     };
     let removed = removed.await;
+    let (number, operation) = (tenant.id.number, Operation::Delete);
+    let entry = Entry::by_system(number, operation, EntityKind::Export, id);
     finish(change, removed, entry).await
 }
 

@@ -1,6 +1,6 @@
 //! Runs an approved export.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -13,18 +13,19 @@ use cloakroom_platform::failpoint;
 use cloakroom_tokens::tokens::{self, ExportedToken, Snapshot, TokenVault};
 use uuid::Uuid;
 
-use super::approve::{find, remove};
+use super::approve::find;
 use super::manifest::{Chunk, Manifest, sign};
-use super::{Error, ExportRequest, MANIFEST_FILE, SIGNATURE_FILE, TOKENS_FILE};
+use super::{Error, ExportRequest, MANIFEST_FILE, SIGNATURE_FILE, TOKENS_FILE, store};
 use crate::transfer::{jwe, operator_caller};
 
 /// Tokens of one JWE.
 const CHUNK_TOKENS: usize = 1_000;
 
-/// Exports the tokens of an approved request to a new folder. The request is removed: it runs once.
+/// Exports the tokens of an approved request to a new folder. The request is removed in the transaction in which the folder
+/// appears: it is published once, and not if it was canceled meanwhile.
 ///
 /// Every token is in the audit log before its chunk is written. The folder appears when it is complete; before that, it has
-/// the extension `partial`.
+/// the extension `partial`, and is locked.
 pub async fn run(
     vault: &TokenVault,
     tenant: &Tenant,
@@ -33,8 +34,8 @@ pub async fn run(
     mut progress: impl FnMut(u64),
 ) -> Result<Manifest, Error> {
     let request = begin(vault, tenant, id).await?;
-    let partial = create_folder(folder)?;
-    let mut writer = ChunkWriter::create(&partial.join(TOKENS_FILE), &request)?;
+    let partial = PartialFolder::create(folder)?;
+    let mut writer = ChunkWriter::create(&partial.path.join(TOKENS_FILE), &request)?;
     let (checkpoint, at) = (newest_checkpoint(vault).await?, vault.clock.now().await?);
     let snapshot = Snapshot::open(vault).await?;
     let caller = operator_caller(vault, tenant, Uuid::nil());
@@ -82,7 +83,7 @@ pub async fn run(
         chunks,
         checkpoint,
     };
-    publish(vault, tenant, (&manifest, &partial), folder).await?;
+    publish(vault, tenant, (&request, &manifest), (&partial, folder)).await?;
     Ok(manifest)
 }
 
@@ -114,25 +115,40 @@ async fn newest_checkpoint(vault: &Vault) -> Result<Option<String>, Error> {
     Ok(newest.first().map(|checkpoint| checkpoint.line()))
 }
 
-/// Writes the signed manifest, makes the folder appear, and removes the request.
+/// Writes the signed manifest, removes the request, and makes the folder appear. A process that is killed before the commit
+/// leaves a complete folder, and the request, which can run again.
 async fn publish(
     vault: &Vault,
     tenant: &Tenant,
-    (manifest, partial): (&Manifest, &Path),
-    folder: &Path,
+    (request, manifest): (&ExportRequest, &Manifest),
+    (partial, folder): (&PartialFolder, &Path),
 ) -> Result<(), Error> {
     let text = manifest.to_text();
     let signature = sign(vault.keys.audit_authority(), &text).await?;
     for (name, content) in [(MANIFEST_FILE, text.as_str()), (SIGNATURE_FILE, &signature)] {
-        let path = partial.join(name);
+        let path = partial.path.join(name);
         let mut file = create_file(&path)?;
         let written = file
             .write_all(content.as_bytes())
             .and_then(|()| file.sync_all());
         written.map_err(|error| failed(&path, &error))?;
     }
-    std::fs::rename(partial, folder).map_err(|error| failed(folder, &error))?;
-    failpoint("export.published")?;
+    let mut change = access_change::begin(vault, tenant.id, &[Bucket::RESOURCES]).await?;
+    let published = async {
+        let (found, row_mac) = find(vault, &change, tenant, request.id).await?;
+        if found != *request {
+            return Err(Error::Altered(request.id));
+        }
+        store::remove(&change, tenant.id, request.id).await?;
+        change.remove(Bucket::RESOURCES, &row_mac)?;
+        partial.publish(folder)?;
+        failpoint("export.published")?;
+        Ok(())
+    };
+    if let Err(error) = published.await {
+        change.roll_back().await;
+        return Err(error);
+    }
     let id = format!(
         "{}: {} tokens, manifest {}",
         manifest.export,
@@ -141,27 +157,49 @@ async fn publish(
     );
     let entry = Entry::by_system(tenant.id.number, Operation::Use, EntityKind::Export, id);
     let entry = entry.with_outcome(Outcome::Revealed);
-    remove(vault, tenant, manifest.export, entry).await
+    change.commit(&[entry]).await?;
+    Ok(())
 }
 
-/// Creates the folder under its temporary name. What an interrupted run left there is encrypted, and replaced.
-fn create_folder(folder: &Path) -> Result<PathBuf, Error> {
-    if folder.exists() {
-        let reason = "it exists already".to_owned();
-        let path = folder.display().to_string();
-        return Err(Error::File { path, reason });
+/// The folder under its temporary name.
+struct PartialFolder {
+    path: PathBuf,
+    /// Locked, so that two runs do not write the same files.
+    file: File,
+}
+
+impl PartialFolder {
+    /// Creates the folder. What an interrupted run left there is encrypted, and replaced.
+    fn create(folder: &Path) -> Result<Self, Error> {
+        let refused = |path: &Path, reason: &str| Error::File {
+            path: path.display().to_string(),
+            reason: reason.to_owned(),
+        };
+        if folder.exists() {
+            return Err(refused(folder, "it exists already"));
+        }
+        let mut name = folder.as_os_str().to_owned();
+        name.push(".partial");
+        let path = PathBuf::from(name);
+        let mut builder = std::fs::DirBuilder::new();
+        let created = builder.recursive(true).mode(0o700).create(&path);
+        let opened = created.and_then(|()| File::open(&path));
+        let file = opened.map_err(|error| failed(&path, &error))?;
+        // Some network file systems cannot lock folders. A request is published once nevertheless.
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            return Err(refused(&path, "another process is writing it"));
+        }
+        for name in [TOKENS_FILE, MANIFEST_FILE, SIGNATURE_FILE] {
+            // Absent, unless an earlier run was interrupted.
+            let _ = std::fs::remove_file(path.join(name));
+        }
+        Ok(Self { path, file })
     }
-    let mut name = folder.as_os_str().to_owned();
-    name.push(".partial");
-    let partial = PathBuf::from(name);
-    for file in [TOKENS_FILE, MANIFEST_FILE, SIGNATURE_FILE] {
-        // Absent, unless an earlier run was interrupted.
-        let _ = std::fs::remove_file(partial.join(file));
+
+    /// Gives the folder its name.
+    fn publish(&self, folder: &Path) -> Result<(), Error> {
+        std::fs::rename(&self.path, folder).map_err(|error| failed(folder, &error))
     }
-    let mut builder = std::fs::DirBuilder::new();
-    let created = builder.recursive(true).mode(0o700).create(&partial);
-    created.map_err(|error| failed(&partial, &error))?;
-    Ok(partial)
 }
 
 /// Creates a file that only its owner can read.

@@ -249,6 +249,47 @@ async fn an_interrupted_export_publishes_nothing_and_can_run_again() {
     assert_eq!(count(&source.vault, "export_request").await, 0);
 }
 
+/// The tokens are read, but not published. `progress` runs between both.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_that_is_canceled_or_published_meanwhile_is_not_published() {
+    let source = Source::start().await;
+    import_lines(&source.vault, &source.tenant, "cards", cards(10))
+        .await
+        .unwrap();
+    let tokens = TokenVault::clone(&source.vault.vault);
+    let handle = tokio::runtime::Handle::current();
+
+    let id = source.request(ExportFilter::default()).await;
+    source.approve(id, "grace").await.unwrap();
+    let out = source.out();
+    let canceled = export::run(&tokens, &source.tenant, id, &out, |_| {
+        let canceled = export::cancel(&tokens, &source.tenant, id);
+        tokio::task::block_in_place(|| handle.block_on(canceled)).unwrap();
+    });
+    let canceled = canceled.await;
+    assert!(matches!(canceled, Err(Error::NotFound(_))), "{canceled:?}");
+    assert!(!out.exists());
+
+    let id = source.request(ExportFilter::default()).await;
+    source.approve(id, "grace").await.unwrap();
+    let other = source.folder.path().join("other");
+    let second = export::run(&tokens, &source.tenant, id, &other, |_| {
+        let same = export::run(&tokens, &source.tenant, id, &other, |_| {});
+        let same = tokio::task::block_in_place(|| handle.block_on(same));
+        let text = same
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
+        assert!(text.contains("another process is writing it"), "{text}");
+        let first = source.run(id);
+        tokio::task::block_in_place(|| handle.block_on(first)).unwrap();
+    });
+    let second = second.await;
+    assert!(matches!(second, Err(Error::NotFound(_))), "{second:?}");
+    assert!(out.exists() && !other.exists());
+    assert!(source.verify(&out).is_ok());
+}
+
 /// Rows of another tenant are never part of an export.
 #[tokio::test]
 async fn an_export_has_tokens_of_its_tenant_only() {
