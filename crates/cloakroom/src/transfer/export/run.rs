@@ -33,6 +33,7 @@ pub async fn run(
     folder: &Path,
     mut progress: impl FnMut(u64),
 ) -> Result<Manifest, Error> {
+    let folder = &normalize(folder)?;
     let request = begin(vault, tenant, id).await?;
     let partial = PartialFolder::create(folder)?;
     let mut writer = ChunkWriter::create(&partial.path.join(TOKENS_FILE), &request)?;
@@ -175,7 +176,7 @@ impl PartialFolder {
             path: path.display().to_string(),
             reason: reason.to_owned(),
         };
-        if folder.exists() {
+        if folder.symlink_metadata().is_ok() {
             return Err(refused(folder, "it exists already"));
         }
         let mut name = folder.as_os_str().to_owned();
@@ -196,9 +197,28 @@ impl PartialFolder {
         Ok(Self { path, file })
     }
 
-    /// Gives the folder its name.
+    /// Gives the folder its name, durably.
     fn publish(&self, folder: &Path) -> Result<(), Error> {
-        std::fs::rename(&self.path, folder).map_err(|error| failed(folder, &error))
+        let synced = self.file.sync_all();
+        synced.map_err(|error| failed(&self.path, &error))?;
+        std::fs::rename(&self.path, folder).map_err(|error| failed(folder, &error))?;
+        let parent = match folder.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let synced = File::open(parent).and_then(|parent| parent.sync_all());
+        synced.map_err(|error| failed(parent, &error))
+    }
+}
+
+/// The path without a slash at its end, which would put the temporary folder into the folder.
+fn normalize(folder: &Path) -> Result<PathBuf, Error> {
+    match folder.file_name() {
+        Some(_) => Ok(folder.components().collect()),
+        None => Err(Error::File {
+            path: folder.display().to_string(),
+            reason: "it must have a name".to_owned(),
+        }),
     }
 }
 

@@ -242,7 +242,11 @@ async fn an_interrupted_export_publishes_nothing_and_can_run_again() {
     cloakroom_platform::failpoints::arm("export.written", 1);
     assert!(source.run(id).await.is_err());
     assert!(!source.out().exists());
-    let manifest = source.run(id).await.unwrap();
+    let tokens = TokenVault::clone(&source.vault.vault);
+    let run = async |folder: &Path| export::run(&tokens, &source.tenant, id, folder, |_| {}).await;
+    let unnamed = run(&source.folder.path().join("..")).await;
+    assert!(matches!(unnamed, Err(Error::File { .. })), "{unnamed:?}");
+    let manifest = run(&source.out().join("")).await.unwrap();
 
     assert_eq!(manifest.tokens, 10);
     assert!(source.verify(&source.out()).is_ok());
