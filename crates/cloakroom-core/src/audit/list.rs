@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloakroom_platform::api::{ApiError, FieldError};
+use cloakroom_platform::ids::TenantId;
 use cloakroom_platform::storage;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -17,6 +18,8 @@ use crate::keys::ControlKey;
 
 /// Clocks of nodes are estimates of the database's clock; entries of another node may be this far ahead.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+/// Entries, newest first, among which a deletion is. Few follow it.
+const DELETION_SEARCH: i64 = 100;
 
 /// Which entries to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,6 +161,32 @@ pub async fn list(
         entries: rows.into_iter().filter_map(to_log_entry).collect(),
         next,
     })
+}
+
+/// Whether the audit log has the deletion of an entity since a time. Rows of the log that SQL deletes are found by its
+/// verification, not here.
+pub async fn is_deleted(
+    audit: &Audit,
+    tenant: TenantId,
+    (kind, id): (EntityKind, &str),
+    since: Timestamp,
+) -> Result<bool, storage::Error> {
+    let now = audit.writers.clock.now().await?;
+    let from = since.checked_sub(CLOCK_TOLERANCE).unwrap_or(since);
+    let to = now.checked_add(CLOCK_TOLERANCE).unwrap_or(now);
+    let query = LogQuery {
+        slots: &slots(from, to),
+        from,
+        to,
+        kinds: Some(vec![kind as i16]),
+        entity_id: Some(id),
+        before: None,
+        limit: DELETION_SEARCH,
+        offset: 0,
+    };
+    let rows = store::list(&audit.writers.db, tenant, &query).await?;
+    let is_deletion = |(entry, _): &StoredEntry| entry.operation == Operation::Delete as i16;
+    Ok(rows.iter().any(is_deletion))
 }
 
 /// The time range of the filter, limited to the log retention.

@@ -48,7 +48,9 @@ use self::checkpoints::{access_summary, checkpoint, close_day, note, state};
 pub use self::count::count_active_tokens;
 pub use self::deleted::{ListDeletedError, list_deleted};
 pub use self::entry::{ActorKind, EntityKind, Entry, Operation, Outcome, VAULT, encode_reads};
-pub use self::list::{Filter, ListError, LogEntry, LogPage, PageRequest, PageStart, list};
+pub use self::list::{
+    Filter, ListError, LogEntry, LogPage, PageRequest, PageStart, is_deleted, list,
+};
 pub use self::operator::Operator;
 use self::recorder::{Message, QUEUE_MAX, ReadBatcher, ReadRecorder};
 pub use self::retain::{measure, retain};

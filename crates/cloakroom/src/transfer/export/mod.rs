@@ -43,6 +43,10 @@ pub enum Error {
         "export {0} was changed outside the vault; it is not executed. `cloakroom audit verify` names altered rows"
     )]
     Altered(Uuid),
+    #[error(
+        "export {0} was canceled or has run, and was restored outside the vault; it is not executed. Request it again"
+    )]
+    Ended(Uuid),
     #[error("export {0} was requested more than seven days ago; request it again")]
     Expired(Uuid),
     #[error(

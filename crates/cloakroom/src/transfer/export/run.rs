@@ -95,7 +95,12 @@ async fn begin(vault: &Vault, tenant: &Tenant, id: Uuid) -> Result<ExportRequest
     let approved = async {
         let (request, _) = find(vault, &change, tenant, id).await?;
         request.require_approval(now)?;
-        Ok(request)
+        // SQL can restore the row of an ended request together with the state of its bucket.
+        let (place, since) = ((EntityKind::Export, &*id.to_string()), request.requested_at);
+        match audit::is_deleted(&vault.audit, tenant.id, place, since).await? {
+            true => Err(Error::Ended(id)),
+            false => Ok(request),
+        }
     };
     match approved.await {
         Ok(request) => {
@@ -158,7 +163,9 @@ async fn publish(
     );
     let entry = Entry::by_system(tenant.id.number, Operation::Use, EntityKind::Export, id);
     let entry = entry.with_outcome(Outcome::Revealed);
-    change.commit(&[entry]).await?;
+    let (number, operation) = (tenant.id.number, Operation::Delete);
+    let removed = Entry::by_system(number, operation, EntityKind::Export, manifest.export);
+    change.commit(&[entry, removed]).await?;
     Ok(())
 }
 

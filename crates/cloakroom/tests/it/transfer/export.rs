@@ -146,6 +146,40 @@ async fn requests_and_approvals_by_sql_are_not_executed() {
     assert!(!source.out().exists());
 }
 
+/// Restores the row of a request together with the state of its bucket, which a process that starts afterwards accepts.
+#[tokio::test]
+async fn ended_exports_that_sql_restores_are_not_executed_by_another_process() {
+    for ends in ["canceled", "published"] {
+        let source = Source::start().await;
+        let database = source.vault.database.connect().await;
+        let id = source.request(ExportFilter::default()).await;
+        source.approve(id, "grace").await.unwrap();
+        let save = "create table saved_request as table export_request;
+            create table saved_state as table access_state;";
+        database.batch_execute(save).await.unwrap();
+        match ends {
+            "canceled" => {
+                let canceled = export::cancel(&source.vault.vault, &source.tenant, id);
+                canceled.await.unwrap();
+            }
+            _ => drop(source.run(id).await.unwrap()),
+        }
+        let restore = "insert into export_request select * from saved_request;
+            delete from access_state;
+            insert into access_state select * from saved_state;
+            drop table saved_request, saved_state";
+        database.batch_execute(restore).await.unwrap();
+
+        let other = source.vault.second_node().await;
+        let tokens = TokenVault::clone(&other.vault);
+        let out = source.folder.path().join("restored");
+        let ran = export::run(&tokens, &source.tenant, id, &out, |_| {}).await;
+
+        assert!(matches!(ran, Err(Error::Ended(_))), "{ends}: {ran:?}");
+        assert!(!out.exists());
+    }
+}
+
 #[tokio::test]
 async fn an_export_contains_the_tokens_of_its_filter_and_is_recorded() {
     let source = Source::start().await;
@@ -188,7 +222,9 @@ async fn an_export_contains_the_tokens_of_its_filter_and_is_recorded() {
         rows[4].2.starts_with(&format!("{id}: 1 tokens, manifest ")),
         "{rows:?}"
     );
-    assert_eq!(rows.len(), 5);
+    let deleted = 4;
+    assert_eq!(rows[5], (deleted, 1, id));
+    assert_eq!(rows.len(), 6);
 }
 
 #[tokio::test]
