@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use anyhow::bail;
 use cloakroom::audit::Operator;
 use nix::unistd::{Uid, User, getuid};
 
@@ -20,21 +21,48 @@ pub(crate) fn set_name(name: Option<String>) {
 
 /// The operator as named in the audit log.
 pub(crate) fn operator() -> anyhow::Result<Operator> {
+    let (uid, _) = user();
+    let user = account(uid).unwrap_or_else(|| format!("uid {uid}"));
+    name(&user, &host())
+}
+
+/// The operator who requests or approves an export: an account, and whether a login session proves it. Without one, root
+/// chooses the user.
+pub(crate) fn person() -> anyhow::Result<Operator> {
+    let (uid, has_login) = user();
+    let Some(user) = account(uid) else {
+        bail!(
+            "user {uid} has no account on this host; exports are requested and approved by persons with accounts"
+        );
+    };
+    match has_login {
+        true => name(&user, &host()),
+        false => name(&user, &format!("{} (no login session)", host())),
+    }
+}
+
+fn name(user: &str, host: &str) -> anyhow::Result<Operator> {
     let name = NAME.get().map(String::as_str);
+    Operator::new(name, user, host).map_err(|rule| anyhow::anyhow!("--as {rule}"))
+}
+
+fn host() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    Operator::new(name, &user(), host.trim()).map_err(|rule| anyhow::anyhow!("--as {rule}"))
+    host.trim().to_owned()
+}
+
+fn account(uid: Uid) -> Option<String> {
+    User::from_uid(uid).ok().flatten().map(|user| user.name)
 }
 
 /// The login user, which `sudo` does not change; without a login session, the user who ran `sudo`, or that of the
-/// process.
-fn user() -> String {
+/// process. Also returns whether there is a login session.
+fn user() -> (Uid, bool) {
     let login = std::fs::read_to_string("/proc/self/loginuid");
     let login = login.ok().and_then(|text| text.trim().parse().ok());
-    let login = login.filter(|uid| *uid != NO_LOGIN).map(Uid::from_raw);
-    let uid = login.or_else(sudo_user).unwrap_or_else(getuid);
-    match User::from_uid(uid) {
-        Ok(Some(user)) => user.name,
-        Ok(None) | Err(_) => format!("uid {uid}"),
+    match login.filter(|uid| *uid != NO_LOGIN) {
+        Some(uid) => (Uid::from_raw(uid), true),
+        None => (sudo_user().unwrap_or_else(getuid), false),
     }
 }
 

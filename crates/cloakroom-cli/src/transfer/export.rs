@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{parse_public_key, progress_bar};
 use crate::manage::{find_tenant, open, parse_id};
-use crate::operator::operator;
+use crate::operator::person;
 
 #[derive(Subcommand)]
 pub(crate) enum ExportCommand {
@@ -103,7 +103,7 @@ pub(crate) async fn export(
             Ok(())
         }
         ExportCommand::Approve { export, receiver } => {
-            let (id, by) = (export.id, operator()?);
+            let (id, by) = (export.id, person()?);
             let (vault, tenant) = open_for(load()?, &export.tenant).await?;
             let approved = export::approve(&vault, &tenant, id, &receiver, &by).await?;
             vault.audit.close().await;
@@ -175,7 +175,7 @@ async fn request(config: Config, arguments: RequestArguments) -> anyhow::Result<
         reason: arguments.reason,
     };
     let (vault, tenant) = open_for(config, &arguments.tenant).await?;
-    let requested = export::request(&vault, &tenant, new, &operator()?).await?;
+    let requested = export::request(&vault, &tenant, new, &person()?).await?;
     vault.audit.close().await;
     print_request(&requested);
     let (tenant, id) = (tenant.id.uuid, requested.id);

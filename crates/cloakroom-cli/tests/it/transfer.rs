@@ -353,11 +353,17 @@ const GRACE: &str = "2";
 /// A request to export all tokens, that another person has approved; returns its id.
 fn approved_export(source: &Vault, public: &str) -> String {
     let as_user = |uid, words: &str| outcome(export_command(source, uid, words));
+    let unknown = as_user("4242424", &format!("request --to {public} --reason Move"));
+    let denied = "user 4242424 has no account on this host";
+    assert!(unknown.stderr.contains(denied), "{}", unknown.stderr);
     let requested = as_user(ADA, &format!("request --to {public} --reason Move"));
     assert!(requested.success, "{}", requested.stderr);
     let id = word_after(&requested.stdout, "export ");
     let listed = outcome(export_command(source, GRACE, "list"));
     let receiver = word_after(&listed.stdout, "encrypted to: ");
+    let by = word_after(&listed.stdout, " by ");
+    let unproven = format!("{by} (no login session)");
+    assert!(listed.stdout.contains(&unproven), "{}", listed.stdout);
     let alone = as_user(
         ADA,
         &format!("approve {id} --receiver {receiver} --as Grace"),
