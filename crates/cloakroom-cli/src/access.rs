@@ -6,8 +6,10 @@ use clap::Subcommand;
 use cloakroom::access::Anchored;
 use cloakroom::config::Config;
 use cloakroom::{access, access_change};
+use serde_json::json;
 
 use crate::manage::{EFFECTIVE_WITHIN, find_tenant, open};
+use crate::output::{print_if_json, to_strings};
 
 #[derive(Subcommand)]
 pub(crate) enum AccessCommand {
@@ -42,19 +44,25 @@ pub(crate) async fn run(config: Config, command: AccessCommand) -> anyhow::Resul
     let tenant = find_tenant(&vault, &tenant).await?;
     let name = tenant.id.uuid.to_string();
     let findings = access::verify_states(&vault.db, vault.keys.control()).await?;
-    for finding in findings.iter().filter(|finding| finding.contains(&name)) {
-        print_line!("  {finding}");
+    let findings: Vec<_> = findings
+        .iter()
+        .filter(|finding| finding.contains(&name))
+        .collect();
+    for finding in &findings {
+        print_text!("  {finding}");
     }
+    let findings = to_strings(&findings);
     if !confirm {
-        print_line!("nothing was changed; --confirm accepts the present rows of tenant {name}");
+        print_text!("nothing was changed; --confirm accepts the present rows of tenant {name}");
+        print_if_json(|| json!({"tenant_id": name, "findings": findings, "accepted": false}));
         return Ok(ExitCode::FAILURE);
     }
     let written = access_change::reanchor(&vault, tenant.id, what).await?;
     vault.audit.close().await;
-    print_line!(
-        "accepted {} rows in {} buckets of tenant {name}; {EFFECTIVE_WITHIN}",
-        written.rows,
-        written.generations.len()
+    let (rows, buckets) = (written.rows, written.generations.len());
+    print_text!("accepted {rows} rows in {buckets} buckets of tenant {name}; {EFFECTIVE_WITHIN}");
+    print_if_json(
+        || json!({"tenant_id": name, "findings": findings, "accepted": true, "rows": rows, "buckets": buckets}),
     );
     Ok(ExitCode::SUCCESS)
 }

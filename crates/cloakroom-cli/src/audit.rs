@@ -15,11 +15,11 @@ use cloakroom::config::Config;
 use cloakroom::keys::AuthorityKey;
 use cloakroom::{Vault, rotation, transfer};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::histories;
 use crate::manage::open;
-use crate::output::{is_json, print_list};
+use crate::output::{is_json, print_if_json, print_list, print_result, to_strings};
 
 /// Buffer of files.
 const BUFFER_BYTES: usize = 1024 * 1024;
@@ -114,9 +114,8 @@ pub(crate) async fn run(
         AuditCommand::Archive { folder } => archive(load()?, &folder).await,
         AuditCommand::PublicKey => {
             let vault = open(load()?).await?;
-            for key in vault.keys.audit_authority().public_keys().iter() {
-                print_line!("{key}");
-            }
+            let keys = vault.keys.audit_authority().public_keys();
+            print_list(&keys, |key| key.to_string().into(), ToString::to_string);
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -136,49 +135,83 @@ async fn verify(config: Config, arguments: &VerifyArguments) -> anyhow::Result<E
     let vault = open(config).await?;
     let progress = Progress::start(None);
     let verified = audit::verify(&vault.audit, trusted, |entries| progress.update(entries)).await?;
-    let code = finish(&verified, progress, arguments)?;
-    let has_stale_rows = report_stale_rows(&vault).await?;
-    let has_false_proofs = report_proofs(&vault).await?;
-    let has_altered_exports = report_exports(&vault).await?;
-    let histories_match = histories::verify(&vault).await?;
-    let has_findings = has_stale_rows || has_false_proofs || has_altered_exports;
-    Ok(match histories_match && !has_findings {
-        true => code,
+    finish(&verified, progress, arguments)?;
+    let stale_rows = report_stale_rows(&vault).await?;
+    let false_proofs = report_proofs(&vault).await?;
+    let altered_exports = report_exports(&vault).await?;
+    let histories = histories::verify(&vault).await?;
+    let others = [&stale_rows, &false_proofs, &altered_exports];
+    let has_findings = others.iter().any(|findings| !findings.is_empty());
+    let is_intact = verified.finding_count == 0 && histories.finding_count == 0 && !has_findings;
+    print_if_json(|| {
+        let mut object = to_json(&verified);
+        object["intact"] = is_intact.into();
+        object["stale_rows"] = to_strings(&stale_rows);
+        object["false_proofs"] = to_strings(&false_proofs);
+        object["altered_exports"] = to_strings(&altered_exports);
+        object["tokens"] = json!({
+            "count": histories.tokens,
+            "findings": to_strings(&histories.findings),
+            "finding_count": histories.finding_count,
+        });
+        object
+    });
+    Ok(exit_code(is_intact))
+}
+
+fn exit_code(is_intact: bool) -> ExitCode {
+    match is_intact {
+        true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
+    }
+}
+
+/// The report on the entries, as JSON.
+fn to_json(verified: &VerificationReport) -> Value {
+    json!({
+        "intact": verified.finding_count == 0,
+        "entries": verified.records,
+        "chains": verified.chains,
+        "days": verified.days,
+        "checkpoints": verified.checkpoints,
+        "compared_checkpoints": verified.compared,
+        "findings": to_strings(&verified.findings),
+        "finding_count": verified.finding_count,
+        "rolled_back": verified.is_rollback(),
     })
 }
 
-/// Prints requested exports that were changed outside the vault; false if there are none.
-async fn report_exports(vault: &Vault) -> anyhow::Result<bool> {
+/// Prints and returns requested exports that were changed outside the vault.
+async fn report_exports(vault: &Vault) -> anyhow::Result<Vec<String>> {
     let findings = transfer::export::verify_requests(vault).await?;
     for finding in &findings {
-        print_line!("  {finding}");
+        print_text!("  {finding}");
     }
-    Ok(!findings.is_empty())
+    Ok(findings)
 }
 
-/// Prints destroyed keys without an authentic proof that nothing needed them; false if there are none.
-async fn report_proofs(vault: &Vault) -> anyhow::Result<bool> {
+/// Prints and returns destroyed keys without an authentic proof that nothing needed them.
+async fn report_proofs(vault: &Vault) -> anyhow::Result<Vec<String>> {
     let findings = rotation::verify_proofs(vault).await?;
     for finding in &findings {
-        print_line!("  {finding}");
+        print_text!("  {finding}");
     }
     if findings.is_empty() {
-        print_line!("all destroyed keys were proved to be unused");
+        print_text!("all destroyed keys were proved to be unused");
     }
-    Ok(!findings.is_empty())
+    Ok(findings)
 }
 
-/// Prints the buckets whose rows are not the current ones; false if there are none.
-async fn report_stale_rows(vault: &Vault) -> anyhow::Result<bool> {
+/// Prints and returns the buckets whose rows are not the current ones.
+async fn report_stale_rows(vault: &Vault) -> anyhow::Result<Vec<String>> {
     let findings = access::verify_states(&vault.db, vault.keys.control()).await?;
     for finding in &findings {
-        print_line!("  {finding}");
+        print_text!("  {finding}");
     }
     if findings.is_empty() {
-        print_line!("all rows that grant access are current");
+        print_text!("all rows that grant access are current");
     }
-    Ok(!findings.is_empty())
+    Ok(findings)
 }
 
 fn verify_export(file: &Path, arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
@@ -192,7 +225,9 @@ fn verify_export(file: &Path, arguments: &VerifyArguments) -> anyhow::Result<Exi
     let update = |entries| progress.update(entries);
     let verified = audit::verify_export(records, keys, days, trusted, update)
         .with_context(|| format!("{} cannot be verified", file.display()))?;
-    finish(&verified, progress, arguments)
+    finish(&verified, progress, arguments)?;
+    print_if_json(|| to_json(&verified));
+    Ok(exit_code(verified.finding_count == 0))
 }
 
 /// Verifies what a sink has received, in any order and with repetitions.
@@ -206,7 +241,9 @@ fn verify_stream(file: &Path, arguments: &VerifyArguments) -> anyhow::Result<Exi
     let verified = audit::read_received(&input)
         .and_then(|records| audit::verify_export(records, keys, days, trusted, update))
         .with_context(|| format!("{} cannot be verified", file.display()))?;
-    finish(&verified, progress, arguments)
+    finish(&verified, progress, arguments)?;
+    print_if_json(|| to_json(&verified));
+    Ok(exit_code(verified.finding_count == 0))
 }
 
 fn public_keys(arguments: &VerifyArguments) -> anyhow::Result<Vec<AuthorityKey>> {
@@ -234,16 +271,20 @@ async fn export(config: Config, arguments: &ExportArguments) -> anyhow::Result<E
     let update = |entries| progress.update(entries);
     let entries = audit::export(&vault.audit, days, output, update).await?;
     progress.bar.finish_and_clear();
-    let size = HumanBytes(std::fs::metadata(file)?.len());
-    print_line!(
-        "{} entries, {size}, in {}",
-        HumanCount(entries),
-        file.display()
-    );
-    print_line!(
-        "next: `cloakroom audit verify --export {} --public-key KEY`, with the key of `cloakroom audit public-key`",
-        file.display()
-    );
+    let bytes = std::fs::metadata(file)?.len();
+    let name = file.display();
+    let lines = [
+        format!(
+            "{} entries, {}, in {name}",
+            HumanCount(entries),
+            HumanBytes(bytes)
+        ),
+        format!(
+            "next: `cloakroom audit verify --export {name} --public-key KEY`, with the key of `cloakroom audit public-key`"
+        ),
+    ];
+    let object = json!({"file": file, "entries": entries, "bytes": bytes});
+    print_result(&object, &lines);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -303,17 +344,18 @@ impl Progress {
     }
 }
 
+/// Writes the newest checkpoint and prints the report.
 fn finish(
     verified: &VerificationReport,
     progress: Progress,
     arguments: &VerifyArguments,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<()> {
     progress.bar.finish_and_clear();
     if let (Some(file), Some(newest)) = (&arguments.remember, &verified.newest) {
         std::fs::write(file, format!("{newest}\n"))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    print_line!(
+    print_text!(
         "{} entries in {} chains of {} days, {} checkpoints",
         HumanCount(verified.records),
         HumanCount(verified.chains),
@@ -321,31 +363,31 @@ fn finish(
         HumanCount(verified.checkpoints)
     );
     for finding in &verified.findings {
-        print_line!("  {finding}");
+        print_text!("  {finding}");
     }
     let omitted = verified.finding_count - verified.findings.len() as u64;
     if omitted > 0 {
-        print_line!("  and {} more", HumanCount(omitted));
+        print_text!("  and {} more", HumanCount(omitted));
     }
     if verified.finding_count > 0 {
         let count = verified.finding_count;
         match verified.is_rollback() {
-            true => print_line!(
+            true => print_text!(
                 "the database is older than the sink's file: a backup was restored, or the database was rolled back"
             ),
-            false => print_line!(
+            false => print_text!(
                 "the audit log was tampered with: {count} finding{}",
                 if count == 1 { "" } else { "s" }
             ),
         }
-        return Ok(ExitCode::FAILURE);
+        return Ok(());
     }
-    print_line!("no entry was modified, moved, added or deleted");
+    print_text!("no entry was modified, moved, added or deleted");
     if arguments.checkpoints.is_none() {
-        print_line!(
+        print_text!(
             "this does not detect a rollback of the whole database to an older state: compare with the checkpoints of \
              a sink, --checkpoints FILE"
         );
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

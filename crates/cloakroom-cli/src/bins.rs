@@ -10,8 +10,10 @@ use cloakroom::Vault;
 use cloakroom::bins::{self, BinFile, Format, Progress, Source};
 use cloakroom::config::Config;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use serde_json::json;
 
 use crate::manage::{TenantType, open};
+use crate::output::print_result;
 
 #[derive(Subcommand)]
 pub(crate) enum BinsCommand {
@@ -82,58 +84,89 @@ async fn import(config: Config, arguments: ImportArguments) -> anyhow::Result<()
     })
     .await?;
     reporter.finish();
-    print_line!(
-        "imported {} rows of {} as version {}",
-        HumanCount(table.rows()),
-        file.name(),
-        imported.version
-    );
-    print_line!(
-        "{} distinct records, {} in the database, {} in the memory of each node",
-        HumanCount(table.records() as u64),
-        HumanBytes(imported.bytes),
-        HumanBytes(table.bytes() as u64)
-    );
-    print_line!(
-        "read and validated in {:.1} s, {:.1} s in total",
-        read_in.as_secs_f64(),
-        started.elapsed().as_secs_f64()
-    );
-    print_line!(
+    let lines = [
+        format!(
+            "imported {} rows of {} as version {}",
+            HumanCount(table.rows()),
+            file.name(),
+            imported.version
+        ),
+        format!(
+            "{} distinct records, {} in the database, {} in the memory of each node",
+            HumanCount(table.records() as u64),
+            HumanBytes(imported.bytes),
+            HumanBytes(table.bytes() as u64)
+        ),
+        format!(
+            "read and validated in {:.1} s, {:.1} s in total",
+            read_in.as_secs_f64(),
+            started.elapsed().as_secs_f64()
+        ),
         "all nodes use it within ten seconds; `cloakroom bins show BIN` shows the details of a BIN"
-    );
+            .to_owned(),
+    ];
+    let object = json!({
+        "version": imported.version,
+        "source": file.name(),
+        "rows": table.rows(),
+        "records": table.records(),
+        "database_bytes": imported.bytes,
+        "memory_bytes": table.bytes(),
+    });
+    print_result(&object, &lines);
     Ok(())
 }
 
 async fn show(vault: &Vault, digits: &str, tenant_type: TenantType) -> anyhow::Result<()> {
     let (details, source) = bins::show(vault, tenant_type.kind(), digits).await?;
-    match source {
-        Source::TestTable => {
-            print_line!("source: the published test numbers, for test tenants only")
-        }
-        Source::OperatorTable(version) => {
-            print_line!("source: the imported table, version {version}");
-        }
-        Source::Prefix => print_line!("source: the first digits alone; no table has this BIN"),
-    }
-    print_line!(
-        "{}",
-        serde_json::to_string_pretty(&details).context("details")?
-    );
+    let details = serde_json::to_value(&details).context("details")?;
+    let (name, version, line) = match source {
+        Source::TestTable => (
+            "test_table",
+            None,
+            "the published test numbers, for test tenants only".to_owned(),
+        ),
+        Source::OperatorTable(version) => (
+            "imported_table",
+            Some(version),
+            format!("the imported table, version {version}"),
+        ),
+        Source::Prefix => (
+            "prefix",
+            None,
+            "the first digits alone; no table has this BIN".to_owned(),
+        ),
+    };
+    let lines = [format!("source: {line}"), format!("{details:#}")];
+    let object = json!({"source": name, "version": version, "details": details});
+    print_result(&object, &lines);
     Ok(())
 }
 
 async fn status(vault: &Vault) -> anyhow::Result<()> {
     let Some(status) = bins::status(vault).await? else {
-        print_line!("no table was imported; the brand is derived from the first digits");
-        print_line!("next: `cloakroom bins import FILE`");
+        let lines = [
+            "no table was imported; the brand is derived from the first digits".to_owned(),
+            "next: `cloakroom bins import FILE`".to_owned(),
+        ];
+        print_result(&json!({"version": null}), &lines);
         return Ok(());
     };
-    print_line!("version      {}", status.version);
-    print_line!("rows         {}", HumanCount(status.rows));
-    print_line!("bytes        {}", HumanCount(status.bytes));
-    print_line!("imported at  {}", status.imported_at);
-    print_line!("source       {}", status.source);
+    let lines = [
+        format!("version      {}", status.version),
+        format!("rows         {}", HumanCount(status.rows)),
+        format!("bytes        {}", HumanCount(status.bytes)),
+        format!("imported at  {}", status.imported_at),
+        format!("source       {}", status.source),
+    ];
+    let object = json!({
+        "version": status.version,
+        "rows": status.rows,
+        "bytes": status.bytes,
+        "imported_at": status.imported_at.to_string(),
+        "source": status.source,
+    });
+    print_result(&object, &lines);
     Ok(())
 }
 
@@ -161,7 +194,7 @@ impl ProgressReporter {
             Some(bar) => draw(bar, progress, self.started),
             None if self.reported.elapsed() >= REPORT_PERIOD => {
                 self.reported = Instant::now();
-                print_line!("{}", line(progress, self.started));
+                print_text!("{}", line(progress, self.started));
             }
             None => {}
         }

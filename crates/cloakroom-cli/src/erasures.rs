@@ -10,9 +10,11 @@ use cloakroom::config::Config;
 use cloakroom::erasures::{self, Ledger, Limits};
 use cloakroom::tokens::TokenVault;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use serde_json::json;
 
 use crate::audit::open_checkpoints;
 use crate::manage::open;
+use crate::output::{print_if_json, print_result};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -80,8 +82,11 @@ async fn write(
         .with_context(|| format!("cannot write {}", temporary.display()))?;
     std::fs::rename(&temporary, file)
         .with_context(|| format!("cannot write {}", file.display()))?;
-    let count = HumanCount(ledger.erasures.len() as u64);
-    print_line!("{count} erasures from {} to {}", ledger.from, ledger.to);
+    let (count, from, to) = (ledger.erasures.len() as u64, ledger.from, ledger.to);
+    let line = format!("{} erasures from {from} to {to}", HumanCount(count));
+    let (from, to) = (from.to_string(), to.to_string());
+    let object = json!({"file": file, "erasures": count, "from": from, "to": to});
+    print_result(&object, &[line]);
     Ok(())
 }
 
@@ -93,9 +98,16 @@ async fn apply(config: Config, arguments: &ApplyArguments) -> anyhow::Result<()>
     let ledger = Ledger::parse(&text, vault.keys.audit_authority())
         .with_context(|| format!("nothing of {} was applied", file.display()))?;
     let plan = erasures::plan(&vault, &ledger).await?;
-    print_line!("to delete: {}", plan.counts);
+    print_text!("to delete: {}", plan.counts);
+    let to_delete = json!({
+        "tokens": plan.counts.tokens,
+        "applications": plan.counts.applications,
+        "application_keys": plan.counts.application_keys,
+        "tenants": plan.counts.tenants,
+    });
     if arguments.dry_run {
-        print_line!("dry run: nothing was deleted");
+        print_text!("dry run: nothing was deleted");
+        print_if_json(|| json!({"dry_run": true, "to_delete": to_delete}));
         return Ok(());
     }
     let limits = Limits {
@@ -109,12 +121,17 @@ async fn apply(config: Config, arguments: &ApplyArguments) -> anyhow::Result<()>
     progress.finish_and_clear();
     vault.audit.close().await;
     let applied = applied?;
-    print_line!(
+    let (erased, absent, to) = (applied.erased, applied.absent, ledger.to);
+    print_text!(
         "{} erased again, {} were not there",
-        HumanCount(applied.erased),
-        HumanCount(applied.absent)
+        HumanCount(erased),
+        HumanCount(absent)
     );
-    print_line!("what was deleted after {} is not in this ledger", ledger.to);
+    print_text!("what was deleted after {to} is not in this ledger");
+    print_if_json(|| {
+        let to = to.to_string();
+        json!({"dry_run": false, "to_delete": to_delete, "erased": erased, "absent": absent, "ledger_to": to})
+    });
     Ok(())
 }
 

@@ -8,9 +8,11 @@ use cloakroom::access::{
 };
 use cloakroom::applications::{self, ApplicationChange};
 use cloakroom::idempotency::ResponseTemplate;
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::manage::EFFECTIVE_WITHIN;
+use crate::output::print_result;
 
 /// Adds permissions to an application.
 pub(crate) async fn permit(
@@ -32,8 +34,12 @@ pub(crate) async fn permit(
     };
     applications::update(vault, tenant.into(), &id, change, &ResponseTemplate::none()).await?;
     vault.audit.close().await;
-    print_line!("application {app} now also has {}", permissions.join(", "));
-    print_line!("{EFFECTIVE_WITHIN}");
+    let lines = [
+        format!("application {app} now also has {}", permissions.join(", ")),
+        EFFECTIVE_WITHIN.to_owned(),
+    ];
+    let object = json!({"id": app, "tenant_id": tenant.id.uuid, "added": permissions});
+    print_result(&object, &lines);
     Ok(())
 }
 

@@ -4,11 +4,11 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use cloakroom::Vault;
-use cloakroom::tokens::{Scope, verify_histories};
+use cloakroom::tokens::{HistoryReport, Scope, verify_histories};
 use indicatif::{HumanCount, ProgressBar};
 
-/// Compares all tokens with the audit log and prints the differences; false if there are any.
-pub(crate) async fn verify(vault: &Vault) -> anyhow::Result<bool> {
+/// Compares all tokens with the audit log and prints the differences.
+pub(crate) async fn verify(vault: &Vault) -> anyhow::Result<HistoryReport> {
     let progress = match std::io::stderr().is_terminal() {
         true => ProgressBar::new_spinner(),
         false => ProgressBar::hidden(),
@@ -20,16 +20,16 @@ pub(crate) async fn verify(vault: &Vault) -> anyhow::Result<bool> {
     .await?;
     progress.finish_and_clear();
     for finding in &report.findings {
-        print_line!("  {finding}");
+        print_text!("  {finding}");
     }
     let omitted = report.finding_count - report.findings.len() as u64;
     if omitted > 0 {
-        print_line!("  and {} more", HumanCount(omitted));
+        print_text!("  and {} more", HumanCount(omitted));
     }
     let tokens = HumanCount(report.tokens);
     match report.finding_count {
-        0 => print_line!("{tokens} tokens match their entries"),
-        count => print_line!("{count} of {tokens} tokens do not match their entries"),
+        0 => print_text!("{tokens} tokens match their entries"),
+        count => print_text!("{count} of {tokens} tokens do not match their entries"),
     }
-    Ok(report.finding_count == 0)
+    Ok(report)
 }

@@ -8,6 +8,15 @@ macro_rules! print_line {
     }};
 }
 
+/// Prints a line of text; nothing with `--output json`, whose result is printed at the end.
+macro_rules! print_text {
+    ($($arguments:tt)*) => {{
+        if !$crate::output::is_json() {
+            print_line!($($arguments)*);
+        }
+    }};
+}
+
 mod access;
 mod audit;
 mod bins;
@@ -73,7 +82,7 @@ struct Arguments {
     #[arg(long = "as", global = true, value_name = "NAME", help_heading = GLOBAL)]
     operator: Option<String>,
 
-    /// Format of what is printed
+    /// Format of the result; commands that print a document, and `serve`, ignore it
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text", help_heading = GLOBAL)]
     output: output::Format,
 

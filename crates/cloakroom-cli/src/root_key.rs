@@ -10,10 +10,15 @@ use cloakroom::config::{self, Config, Provider};
 use cloakroom::keys::{self, RootKey, RootKeys};
 use cloakroom_crypto::{Key, RootKek};
 use cloakroom_custody::{self as custody, create_pkcs11_key, shares};
+use serde_json::json;
 
 use crate::key_actions;
 use crate::operator::operator;
+use crate::output::print_result;
 use crate::terminal::read_secret;
+
+/// What follows once the provider has the root key.
+const NEXT: &str = "next: `cloakroom migrate`";
 
 #[derive(Subcommand)]
 pub(crate) enum RootKeyCommand {
@@ -76,11 +81,13 @@ pub(crate) async fn run(
                 std::fs::remove_file(&file)?;
                 return Err(error);
             }
-            print_line!("wrote the root key to {}", file.display());
-            print_line!(
+            let lines = [
+                format!("wrote the root key to {}", file.display()),
                 "next: `cloakroom root-key split --from`, or name it in `root_key.previous` of a configuration; then \
                  delete the file"
-            );
+                    .to_owned(),
+            ];
+            print_result(&json!({"file": file}), &lines);
             Ok(())
         }
         RootKeyCommand::Submit { socket } => {
@@ -94,7 +101,7 @@ pub(crate) async fn run(
             let share = read_secret("share")?;
             let operator = operator()?;
             let reply = shares::submit(&socket, &share, operator.as_str())?;
-            print_line!("{reply}");
+            print_result(&json!({"reply": reply}), &[reply]);
             Ok(())
         }
     }
@@ -146,14 +153,9 @@ async fn record(
     Ok(())
 }
 
-/// Prints what the record of a ceremony needs.
-fn print_record() -> anyhow::Result<()> {
-    let operator = operator()?;
-    print_line!(
-        "for the key record: created by {} (form in docs/operate/keys.md)",
-        operator.as_str()
-    );
-    Ok(())
+/// The line that the record of a ceremony needs.
+fn record_line(created_by: &str) -> String {
+    format!("for the key record: created by {created_by} (form in docs/operate/keys.md)")
 }
 
 fn create_file(file: &Path) -> anyhow::Result<()> {
@@ -171,12 +173,16 @@ fn create_file(file: &Path) -> anyhow::Result<()> {
         );
     }
     keys::create_file(file)?;
-    print_line!("wrote a new root key to {}", file.display());
-    print_record()?;
-    print_line!(
+    let operator = operator()?;
+    let lines = [
+        format!("wrote a new root key to {}", file.display()),
+        record_line(operator.as_str()),
         "store a copy in a safe place: without it, the data of the vault cannot be decrypted"
-    );
-    print_line!("next: set `root_key.file`, then `cloakroom migrate`");
+            .to_owned(),
+        "next: set `root_key.file`, then `cloakroom migrate`".to_owned(),
+    ];
+    let object = json!({"file": file, "created_by": operator.as_str()});
+    print_result(&object, &lines);
     Ok(())
 }
 
@@ -187,10 +193,16 @@ async fn create_at_provider(config: &Config) -> anyhow::Result<()> {
         Provider::Shares => bail!("use `cloakroom root-key split`"),
         Provider::Pkcs11 => {
             let name = create_pkcs11_key(&config.root_key)?;
-            print_line!("created the key {name}, which cannot leave the token");
-            print_record()?;
-            print_line!("back up the token: without it, the data of the vault cannot be decrypted");
-            print_line!("next: `cloakroom migrate`");
+            let operator = operator()?;
+            let lines = [
+                format!("created the key {name}, which cannot leave the token"),
+                record_line(operator.as_str()),
+                "back up the token: without it, the data of the vault cannot be decrypted"
+                    .to_owned(),
+                NEXT.to_owned(),
+            ];
+            let object = json!({"key": name, "created_by": operator.as_str()});
+            print_result(&object, &lines);
         }
         Provider::AwsKms | Provider::Transit => {
             let root = RootKey::load(&config.root_key)?;
@@ -201,11 +213,13 @@ async fn create_at_provider(config: &Config) -> anyhow::Result<()> {
                     root.display_name()
                 )
             })?;
-            print_line!("{} exists and can be used", description.root);
-            for weakness in description.weaknesses {
-                print_line!("warning: {}", weakness.0);
-            }
-            print_line!("next: `cloakroom migrate`");
+            let weaknesses = description.weaknesses.iter().map(|it| &it.0);
+            let mut lines = vec![format!("{} exists and can be used", description.root)];
+            lines.extend(weaknesses.clone().map(|it| format!("warning: {it}")));
+            lines.push(NEXT.to_owned());
+            let warnings: Vec<&String> = weaknesses.collect();
+            let object = json!({"key": description.root, "warnings": warnings});
+            print_result(&object, &lines);
         }
     }
     Ok(())
@@ -213,18 +227,29 @@ async fn create_at_provider(config: &Config) -> anyhow::Result<()> {
 
 fn split(from: Option<&Path>, numbers: (u8, u8), out: &Path) -> anyhow::Result<()> {
     let split = shares::split(from, numbers, out)?;
-    for file in &split.files {
-        print_line!("wrote {}", file.display());
-    }
-    print_line!("key check value: {}", split.check_value);
-    print_record()?;
-    print_line!(
-        "give each file to one custodian and delete it here; any {} of them start a node",
-        numbers.0
-    );
-    print_line!(
+    let operator = operator()?;
+    let mut lines: Vec<String> = split
+        .files
+        .iter()
+        .map(|file| format!("wrote {}", file.display()))
+        .collect();
+    lines.extend([
+        format!("key check value: {}", split.check_value),
+        record_line(operator.as_str()),
+        format!(
+            "give each file to one custodian and delete it here; any {} of them start a node",
+            numbers.0
+        ),
         "next: set `root_key.provider` to \"shares\" and `root_key.shares_socket`, then start a node \
          and run `cloakroom root-key submit` once per custodian"
-    );
+            .to_owned(),
+    ]);
+    let object = json!({
+        "files": split.files,
+        "threshold": numbers.0,
+        "check_value": split.check_value,
+        "created_by": operator.as_str(),
+    });
+    print_result(&object, &lines);
     Ok(())
 }

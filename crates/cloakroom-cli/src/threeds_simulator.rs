@@ -13,6 +13,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use crate::node::stop_signal;
+use crate::output::is_json;
 
 const DIRECTORY_PORT: u16 = 8493;
 const ACS_PORT: u16 = 8494;
@@ -75,7 +76,7 @@ pub(crate) async fn run(arguments: ThreedsSimulatorArguments) -> anyhow::Result<
         creq_timeout: CREQ_TIMEOUT,
     })
     .await?;
-    announce(&ready(&simulator), arguments.json)?;
+    announce(&ready(&simulator), arguments.json || is_json())?;
     let (parent_exited, wait_parent_exited) = oneshot::channel::<()>();
     let _open_sender = match arguments.attached {
         true => {

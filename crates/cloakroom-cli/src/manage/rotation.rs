@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{find_tenant, open};
 use crate::operator::operator;
-use crate::output::is_json;
+use crate::output::{is_json, print_if_json, print_result};
 
 /// Keys that can be rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -125,19 +125,9 @@ pub(crate) async fn rotate(
     let vault = open(config).await?;
     let by = operator()?;
     let Some(purpose) = selection.purpose.purpose() else {
-        let report = rotation::rotate_root(&vault, by.as_str()).await?;
-        vault.audit.close().await;
-        print_line!(
-            "wrapped {} keys with root key {}; {} keys name another one",
-            report.rewrapped,
-            report.root,
-            report.remaining
-        );
-        print_line!(
-            "next: remove root_key.previous from the configuration of every node, and restart them"
-        );
-        return Ok(());
+        return rotate_root(&vault, by.as_str()).await;
     };
+    let mut results = Vec::new();
     for owner in selection.owners(&vault).await? {
         let name = format!("{} key of {}", purpose.name(), name_of(owner));
         let started = match purpose {
@@ -145,17 +135,24 @@ pub(crate) async fn rotate(
             _ => rotation::start(&vault, owner, purpose, by.as_str()).await,
         };
         match started {
-            Ok(version) => print_line!("{name}: version {version}"),
+            Ok(version) => {
+                print_text!("{name}: version {version}");
+                results.push(result(owner, purpose, json!({"version": version})));
+            }
             Err(error @ rotation::Error::UnderWay { .. }) if selection.all => {
-                print_line!("{name}: {error}");
+                print_text!("{name}: {error}");
+                let error = json!({"error": error.to_string()});
+                results.push(result(owner, purpose, error));
             }
             Err(error) => {
                 vault.audit.close().await;
+                print_if_json(|| results.into());
                 return Err(error.into());
             }
         }
     }
     vault.audit.close().await;
+    print_if_json(|| results.into());
     if purpose != KeyPurpose::TenantKek {
         let work = match purpose {
             KeyPurpose::Data => "re-encrypt the data",
@@ -169,9 +166,43 @@ pub(crate) async fn rotate(
             }
             _ => "wait until stored responses have expired",
         };
-        print_line!("next: `cloakroom key status`; running nodes {work}");
+        print_text!("next: `cloakroom key status`; running nodes {work}");
     }
     Ok(())
+}
+
+/// Wraps the keys below the root key with the active one.
+async fn rotate_root(vault: &Vault, by: &str) -> anyhow::Result<()> {
+    let report = rotation::rotate_root(vault, by).await?;
+    vault.audit.close().await;
+    let lines = [
+        format!(
+            "wrapped {} keys with root key {}; {} keys name another one",
+            report.rewrapped, report.root, report.remaining
+        ),
+        "next: remove root_key.previous from the configuration of every node, and restart them"
+            .to_owned(),
+    ];
+    let object = json!({
+        "purpose": "root",
+        "root": report.root,
+        "rewrapped": report.rewrapped,
+        "remaining": report.remaining,
+    });
+    print_result(&object, &lines);
+    Ok(())
+}
+
+/// The result for one key as JSON.
+fn result(owner: TenantId, purpose: KeyPurpose, outcome: Value) -> Value {
+    let mut object = json!({
+        "tenant_id": (owner != VAULT).then_some(owner.uuid),
+        "purpose": purpose.name(),
+    });
+    if let (Some(members), Value::Object(outcome)) = (object.as_object_mut(), outcome) {
+        members.extend(outcome);
+    }
+    object
 }
 
 fn name_of(owner: TenantId) -> String {
@@ -280,24 +311,31 @@ pub(crate) async fn retire(config: Config, selection: &Selection) -> anyhow::Res
             "root keys are destroyed at their provider, after `cloakroom key rotate --purpose root`"
         );
     };
+    let mut results = Vec::new();
     for owner in selection.owners(&vault).await? {
         let name = format!("{} key of {}", purpose.name(), name_of(owner));
         match rotation::retire(&vault, owner, purpose).await {
             Ok((version, proof)) => {
-                print_line!(
+                print_text!(
                     "{name}: version {version} is destroyed\n{}",
                     proof.statement
                 );
+                let retired = json!({"destroyed_version": version, "proof": proof.statement});
+                results.push(result(owner, purpose, retired));
             }
             Err(error @ rotation::Error::NotProved(_)) if selection.all => {
-                print_line!("{name}: {error}");
+                print_text!("{name}: {error}");
+                let error = json!({"error": error.to_string()});
+                results.push(result(owner, purpose, error));
             }
             Err(error) => {
                 vault.audit.close().await;
+                print_if_json(|| results.into());
                 return Err(error.into());
             }
         }
     }
     vault.audit.close().await;
+    print_if_json(|| results.into());
     Ok(())
 }

@@ -11,11 +11,13 @@ use cloakroom::tokens::{ExportFilter, TokenVault};
 use cloakroom::transfer::export::{self, ExportRequest, NewExport};
 use cloakroom::transfer::{PrivateKey, PublicKey};
 use cloakroom::{Vault, token_types::TokenKind};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{parse_public_key, progress_bar};
 use crate::manage::{find_tenant, open, parse_id};
 use crate::operator::person;
+use crate::output::{print_list, print_result};
 
 #[derive(Subcommand)]
 pub(crate) enum ExportCommand {
@@ -97,9 +99,8 @@ pub(crate) async fn export(
         ExportCommand::Request(arguments) => request(load()?, arguments).await,
         ExportCommand::List { tenant } => {
             let (vault, tenant) = open_for(load()?, &tenant).await?;
-            for request in export::list(&vault, &tenant).await? {
-                print_request(&request);
-            }
+            let requests = export::list(&vault, &tenant).await?;
+            print_list(&requests, request_to_json, request_to_text);
             Ok(())
         }
         ExportCommand::Approve { export, receiver } => {
@@ -107,16 +108,20 @@ pub(crate) async fn export(
             let (vault, tenant) = open_for(load()?, &export.tenant).await?;
             let approved = export::approve(&vault, &tenant, id, &receiver, &by).await?;
             vault.audit.close().await;
-            print_request(&approved);
             let tenant = tenant.id.uuid;
-            print_line!("next: `cloakroom export run --tenant {tenant} --out FOLDER {id}`");
+            let lines = [
+                request_to_text(&approved),
+                format!("next: `cloakroom export run --tenant {tenant} --out FOLDER {id}`"),
+            ];
+            print_result(&request_to_json(&approved), &lines);
             Ok(())
         }
         ExportCommand::Cancel(named) => {
             let (vault, tenant) = open_for(load()?, &named.tenant).await?;
             export::cancel(&vault, &tenant, named.id).await?;
             vault.audit.close().await;
-            print_line!("canceled export {}", named.id);
+            let line = format!("canceled export {}", named.id);
+            print_result(&json!({"id": named.id}), &[line]);
             Ok(())
         }
         ExportCommand::Run { export, out } => run(load()?, &export, out).await,
@@ -130,11 +135,16 @@ pub(crate) async fn export(
             let authority = [parse_public_key(&public_key)?];
             let verified = export::verify(&folder, &authority, key.as_ref())?;
             let (tokens, chunks) = (verified.manifest.tokens, verified.manifest.chunks.len());
-            let how = match verified.is_decrypted {
+            let is_decrypted = verified.is_decrypted;
+            let how = match is_decrypted {
                 true => "signature, digests, ids and counts",
                 false => "signature and digests",
             };
-            print_line!("verified {how}: {tokens} tokens in {chunks} chunks");
+            let line = format!("verified {how}: {tokens} tokens in {chunks} chunks");
+            let id = verified.manifest.export;
+            let object =
+                json!({"id": id, "tokens": tokens, "chunks": chunks, "decrypted": is_decrypted});
+            print_result(&object, &[line]);
             Ok(())
         }
     }
@@ -177,12 +187,14 @@ async fn request(config: Config, arguments: RequestArguments) -> anyhow::Result<
     let (vault, tenant) = open_for(config, &arguments.tenant).await?;
     let requested = export::request(&vault, &tenant, new, &person()?).await?;
     vault.audit.close().await;
-    print_request(&requested);
     let (tenant, id) = (tenant.id.uuid, requested.id);
-    print_line!(
+    let lines = [
+        request_to_text(&requested),
         "next, by another person, with the SHA-256 of the key that the receiver reads out:"
-    );
-    print_line!("`cloakroom export approve --tenant {tenant} --receiver SHA256 {id}`");
+            .to_owned(),
+        format!("`cloakroom export approve --tenant {tenant} --receiver SHA256 {id}`"),
+    ];
+    print_result(&request_to_json(&requested), &lines);
     Ok(())
 }
 
@@ -195,40 +207,65 @@ async fn run(config: Config, named: &Named, out: PathBuf) -> anyhow::Result<()> 
     bar.finish_and_clear();
     vault.audit.close().await;
     let manifest = written?;
-    print_line!(
-        "{} tokens in {} chunks, encrypted to {}",
-        manifest.tokens,
-        manifest.chunks.len(),
-        manifest.receiver
-    );
-    print_line!(
-        "reconciled with the database: {} tokens in the same snapshot",
-        manifest.tokens
-    );
-    print_line!(
-        "send {} and the output of `cloakroom audit public-key`",
-        out.display()
-    );
+    let (tokens, chunks) = (manifest.tokens, manifest.chunks.len());
+    let receiver = &manifest.receiver;
+    let lines = [
+        format!("{tokens} tokens in {chunks} chunks, encrypted to {receiver}"),
+        format!("reconciled with the database: {tokens} tokens in the same snapshot"),
+        format!(
+            "send {} and the output of `cloakroom audit public-key`",
+            out.display()
+        ),
+    ];
+    let object = json!({
+        "id": manifest.export,
+        "folder": out,
+        "tokens": tokens,
+        "chunks": chunks,
+        "receiver": receiver,
+    });
+    print_result(&object, &lines);
     Ok(())
 }
 
-fn print_request(request: &ExportRequest) {
+fn request_to_text(request: &ExportRequest) -> String {
     let container = request.filter.container.as_ref();
-    print_line!("export {}", request.id);
-    print_line!(
-        "  tokens: {} in {}",
-        request.filter.kind.map_or("all types", TokenKind::name),
-        container.map_or("all containers", Container::as_str)
-    );
-    print_line!(
-        "  encrypted to: {} (SHA-256 of the public key)",
-        request.receiver.fingerprint()
-    );
-    print_line!("  reason: {}", request.reason);
-    let requested_at = format_utc(request.requested_at);
-    print_line!("  requested: {requested_at} by {}", request.requested_by);
-    match (&request.approved_by, request.approved_at) {
-        (Some(by), Some(at)) => print_line!("  approved: {} by {by}", format_utc(at)),
-        _ => print_line!("  approved: no"),
-    }
+    let approved = match (&request.approved_by, request.approved_at) {
+        (Some(by), Some(at)) => format!("{} by {by}", format_utc(at)),
+        _ => "no".to_owned(),
+    };
+    [
+        format!("export {}", request.id),
+        format!(
+            "  tokens: {} in {}",
+            request.filter.kind.map_or("all types", TokenKind::name),
+            container.map_or("all containers", Container::as_str)
+        ),
+        format!(
+            "  encrypted to: {} (SHA-256 of the public key)",
+            request.receiver.fingerprint()
+        ),
+        format!("  reason: {}", request.reason),
+        format!(
+            "  requested: {} by {}",
+            format_utc(request.requested_at),
+            request.requested_by
+        ),
+        format!("  approved: {approved}"),
+    ]
+    .join("\n")
+}
+
+fn request_to_json(request: &ExportRequest) -> Value {
+    json!({
+        "id": request.id,
+        "type": request.filter.kind.map(TokenKind::name),
+        "container": request.filter.container.as_ref().map(Container::as_str),
+        "receiver": request.receiver.fingerprint().to_string(),
+        "reason": request.reason,
+        "requested_by": request.requested_by,
+        "requested_at": format_utc(request.requested_at),
+        "approved_by": request.approved_by,
+        "approved_at": request.approved_at.map(format_utc),
+    })
 }

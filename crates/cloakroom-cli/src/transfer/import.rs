@@ -18,10 +18,12 @@ use cloakroom::transfer::import::{
     self, BatchReport, ColumnMap, Counts, Format, Options, Processor, RejectedLine, Target,
 };
 use indicatif::ProgressBar;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::{parse_public_key, progress_bar};
 use crate::manage::{find_tenant, open, parse_id};
+use crate::output::print_if_json;
 
 /// Rejected lines that are printed if they are not written to a file.
 const PRINTED_MAX: usize = 10;
@@ -138,7 +140,8 @@ pub(crate) async fn import(config: Config, arguments: ImportArguments) -> anyhow
     let counts = import::run(target, options, input, |batch| output.add(batch)).await;
     vault.audit.close().await;
     let counts = counts?;
-    output.finish(&arguments, counts)?;
+    let rejected = output.finish(&arguments)?;
+    print_summary(&arguments, counts, &rejected);
     reconcile(counts, manifest.as_ref())?;
     Ok(match counts.rejected {
         0 => ExitCode::SUCCESS,
@@ -210,7 +213,7 @@ fn reconcile(counts: Counts, manifest: Option<&Manifest>) -> anyhow::Result<()> 
     if found != expected {
         bail!("the manifest lists {expected} tokens, but {found} were imported");
     }
-    print_line!("reconciled with the manifest: {expected} tokens");
+    print_text!("reconciled with the manifest: {expected} tokens");
     Ok(())
 }
 
@@ -255,20 +258,18 @@ impl Output {
         }
     }
 
-    /// Writes the files and prints the summary.
-    fn finish(mut self, arguments: &ImportArguments, counts: Counts) -> anyhow::Result<()> {
+    /// Writes the files and returns the rejected lines.
+    fn finish(mut self, arguments: &ImportArguments) -> anyhow::Result<Vec<RejectedLine>> {
         self.bar.finish_and_clear();
         if let Some((path, mut file)) = self.id_map.take() {
             let written = self.failure.take().map_or_else(|| file.flush(), Err);
             written.with_context(|| format!("{} cannot be written", path.display()))?;
         }
         self.rejected.sort_by_key(|rejected| rejected.line);
-        match &arguments.rejects {
-            Some(path) => write_rejects(path, &self.rejected)?,
-            None => print_rejects(&self.rejected),
+        if let Some(path) = &arguments.rejects {
+            write_rejects(path, &self.rejected)?;
         }
-        print_summary(arguments, counts);
-        Ok(())
+        Ok(self.rejected)
     }
 }
 
@@ -292,14 +293,19 @@ fn write_rejects(path: &Path, rejected: &[RejectedLine]) -> anyhow::Result<()> {
 
 fn print_rejects(rejected: &[RejectedLine]) {
     for rejected in rejected.iter().take(PRINTED_MAX) {
-        print_line!("line {}: {}", rejected.line, rejected.reason);
+        print_text!("line {}: {}", rejected.line, rejected.reason);
     }
     if let Some(more @ 1..) = rejected.len().checked_sub(PRINTED_MAX) {
-        print_line!("and {more} more rejected lines; --rejects FILE lists all");
+        print_text!("and {more} more rejected lines; --rejects FILE lists all");
     }
 }
 
-fn print_summary(arguments: &ImportArguments, counts: Counts) {
+fn print_summary(arguments: &ImportArguments, counts: Counts, rejected_lines: &[RejectedLine]) {
+    let printed = match arguments.rejects {
+        Some(_) => &[],
+        None => rejected_lines,
+    };
+    print_rejects(printed);
     let Counts {
         created,
         duplicates,
@@ -308,17 +314,29 @@ fn print_summary(arguments: &ImportArguments, counts: Counts) {
         earlier,
     } = counts;
     if arguments.dry_run {
-        print_line!("dry run: nothing was written");
+        print_text!("dry run: nothing was written");
     }
-    print_line!("{created} created, {duplicates} duplicates, {rejected} rejected");
+    print_text!("{created} created, {duplicates} duplicates, {rejected} rejected");
     if dropped_codes > 0 {
-        print_line!("{dropped_codes} security codes were not imported: they must not be stored");
+        print_text!("{dropped_codes} security codes were not imported: they must not be stored");
     }
     match earlier {
         0 => {}
         all if all == counts.lines() => {
-            print_line!("nothing to do: an earlier run has imported all lines");
+            print_text!("nothing to do: an earlier run has imported all lines");
         }
-        some => print_line!("of these, {some} lines by an earlier run"),
+        some => print_text!("of these, {some} lines by an earlier run"),
     }
+    print_if_json(|| {
+        let shown: Vec<&RejectedLine> = printed.iter().take(PRINTED_MAX).collect();
+        json!({
+            "dry_run": arguments.dry_run,
+            "created": created,
+            "duplicates": duplicates,
+            "rejected": rejected,
+            "dropped_security_codes": dropped_codes,
+            "earlier": earlier,
+            "rejected_lines": shown,
+        })
+    });
 }

@@ -26,6 +26,7 @@ mod idempotency;
 mod limits;
 mod memory;
 mod observability;
+mod output;
 mod processor;
 mod root_moves;
 mod rotation;
