@@ -210,7 +210,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             .build()
     };
     match arguments.command {
-        Command::Dev(dev) => runtime()?.block_on(dev::run(load_with(&dev::DEFAULTS)?, dev))?,
+        Command::Dev(dev) => runtime()?.block_on(dev::run(load_with(&dev.defaults())?, dev))?,
         Command::Serve => runtime()?.block_on(serve::run(load()?))?,
         Command::Migrate(migrate) => runtime()?.block_on(migrate::run(&load()?, migrate))?,
         Command::Doctor(doctor) => {

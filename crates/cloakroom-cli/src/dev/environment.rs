@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use cloakroom::config::Config;
+use cloakroom::config::{Config, Limits};
 
 use super::ready::Ready;
 
@@ -31,9 +31,28 @@ pub(super) fn write_configuration(folder: &Path, config: &Config) -> anyhow::Res
         let table = toml::Table::from_iter([("file".to_owned(), file.into())]);
         sections.insert("root_key".to_owned(), table.into());
     }
+    sections.insert("limits".to_owned(), limits(&config.limits)?.into());
     let path = folder.join("cloakroom.toml");
     write_private(&path, &toml::to_string(&sections)?)?;
     Ok(path)
+}
+
+/// The settings that `cloakroom limits show` and `doctor` report.
+fn limits(limits: &Limits) -> anyhow::Result<toml::Table> {
+    let mut table = toml::Table::from_iter([
+        ("enabled".to_owned(), limits.enabled.into()),
+        ("profile".to_owned(), limits.profile.as_str().into()),
+    ]);
+    if let Some(file) = &limits.file {
+        // Other commands may run in another folder.
+        let file = std::path::absolute(file)?;
+        table.insert("file".to_owned(), file.to_string_lossy().as_ref().into());
+    }
+    if !limits.exempt_addresses.is_empty() {
+        let networks = limits.exempt_addresses.to_string();
+        table.insert("exempt_addresses".to_owned(), networks.into());
+    }
+    Ok(table)
 }
 
 /// A file with `export` lines, which is deleted with the vault whose keys it contains.

@@ -34,8 +34,18 @@ use crate::node::{Listeners, stop_signal};
 use crate::output::is_json;
 use crate::simulator_process::SimulatorProcess;
 
-/// Defaults of settings for `cloakroom dev`: a quiet log for people. Configuration file and environment override them.
-pub(crate) const DEFAULTS: [(&str, &str); 2] = [("log.level", "warn"), ("log.format", "text")];
+/// Defaults of settings for `cloakroom dev`: a quiet log for people, and a free port for the admin listener. Configuration
+/// file and environment override them.
+const DEFAULTS: [(&str, &str); 3] = [
+    ("log.level", "warn"),
+    ("log.format", "text"),
+    ("admin.listen", "127.0.0.1:0"),
+];
+/// Defaults without `--limits`: a test suite sends more requests per second than a test tenant may send in ten.
+const UNLIMITED: [(&str, &str); 2] = [
+    ("limits.enabled", "false"),
+    ("threeds.refusal_limit", "1000"),
+];
 
 const DEFAULT_PORT: u16 = 8080;
 /// How long to wait until the nodes are ready, and how often to check.
@@ -82,6 +92,17 @@ pub(crate) struct DevArguments {
     json: bool,
 }
 
+impl DevArguments {
+    /// Defaults of settings; configuration file and environment override them.
+    pub(crate) fn defaults(&self) -> Vec<(&'static str, &'static str)> {
+        let mut defaults = DEFAULTS.to_vec();
+        if !self.limits {
+            defaults.extend(UNLIMITED);
+        }
+        defaults
+    }
+}
+
 /// Runs a vault with the settings of `config`, except for what a development vault has of its own: addresses, servers, keys
 /// and simulated card networks.
 pub(crate) async fn run(config: Config, arguments: DevArguments) -> anyhow::Result<()> {
@@ -90,15 +111,18 @@ pub(crate) async fn run(config: Config, arguments: DevArguments) -> anyhow::Resu
         announce_start();
     }
     let listen = loopback(arguments.listen)?;
+    if !config.admin.listen.ip().is_loopback() {
+        bail!("`cloakroom dev` listens on loopback addresses only: change admin.listen");
+    }
     let shop_server = arguments.shop.find_server()?;
     let shop = arguments.shop.start().await?;
     let processors = Processors::start(arguments.processors).await?;
     let folder = tempfile::tempdir().context("cannot create a temporary directory")?;
     let data = arguments.data.clone();
-    let options = announcement(&arguments, folder.path());
     let scratch = Scratch::start(&arguments).await?;
     let root_key = state::root_key(data.as_deref().unwrap_or(folder.path()))?;
     let mut config = configuration(config, listen, &arguments, &scratch)?;
+    let options = announcement(&arguments, &config, folder.path());
     config.root_key.file = Some(root_key);
     let simulator = SimulatorProcess::start(folder.path()).await?;
     simulator.configure(folder.path(), &mut config)?;
@@ -154,13 +178,13 @@ pub(crate) async fn run(config: Config, arguments: DevArguments) -> anyhow::Resu
     scratch.stop().await
 }
 
-fn announcement(arguments: &DevArguments, folder: &Path) -> Announcement {
+fn announcement(arguments: &DevArguments, config: &Config, folder: &Path) -> Announcement {
     Announcement {
         data: arguments.data.clone(),
         is_default_port: arguments.listen.is_none() && arguments.base_url.is_none(),
         profile: folder.join("browser"),
         env_file: arguments.env_file.clone(),
-        limits: arguments.limits,
+        limits: config.limits.enabled,
         json: arguments.json || is_json(),
     }
 }
@@ -183,6 +207,7 @@ fn set_urls(
 async fn more_nodes(mut config: Config, count: u8) -> anyhow::Result<Vec<(Listeners, Node)>> {
     let mut nodes = Vec::new();
     config.http.listen.set_port(0);
+    config.admin.listen.set_port(0);
     for _ in 0..count {
         let vault = Node::open(config.clone()).await?;
         nodes.push((Listeners::bind(&config).await?, vault));
@@ -281,17 +306,12 @@ fn configuration(
         bail!("`cloakroom dev` is for tests: vault.environment must not be `production`");
     }
     config.http.listen = listen;
-    config.admin.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let scratch_url = || scratch.postgres.as_ref().map(Postgres::url);
     let database_url = arguments.database_url.clone().or_else(scratch_url);
     config.database.url = database_url.map(Secret::new);
     config.redis.url = scratch.redis.as_ref().map(|redis| Secret::new(redis.url()));
     config.root_key = config::RootKey::default();
-    // A test suite sends more requests per second than a test tenant may send in ten.
-    config.limits.enabled = arguments.limits;
-    if !arguments.limits {
-        config.threeds.refusal_limit = 1_000;
-    }
+    config.limits.enabled |= arguments.limits;
     config.tenants.immediate_deletion |= arguments.immediate_deletion;
     Ok(config)
 }

@@ -146,7 +146,7 @@ fn announce_vault(ready: &Ready<'_>, options: &Announcement) {
         _ => "",
     };
     let limits = match options.limits {
-        true => "on, 50 requests per 10 seconds for each key  (see `cloakroom limits show`)",
+        true => "on  (`cloakroom limits show` lists them)",
         false => "off  (`cloakroom dev --limits` turns them on)",
     };
     print_line!(

@@ -119,6 +119,57 @@ fn dev_applies_settings_of_the_environment() {
         "{}",
         missing.stderr
     );
+    let mut command = cloakroom(&["dev", "--json", "--listen", "127.0.0.1:0"]);
+    command.env("CLOAKROOM_CONFIG", "/nonexistent.toml");
+    let missing = outcome(command);
+    assert!(
+        missing.stderr.contains("unset CLOAKROOM_CONFIG"),
+        "{}",
+        missing.stderr
+    );
+}
+
+#[test]
+fn dev_applies_limits_and_the_admin_address_of_the_environment() {
+    let port = cloakroom_scratch::free_port().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("limits.toml");
+    let limit = "[[limit]]\nname = \"own\"\ncounter = \"key\"\nrequests = 7\nwindow = \"10s\"\naction = \"throttle\"\n";
+    std::fs::write(&table, limit).unwrap();
+    let mut command = cloakroom(&["dev", "--json", "--listen", "127.0.0.1:0"]);
+    command
+        .env("CLOAKROOM__ADMIN__LISTEN", format!("127.0.0.1:{port}"))
+        .env("CLOAKROOM__LIMITS__ENABLED", "true")
+        .env("CLOAKROOM__LIMITS__FILE", &table);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let ready: Value = serde_json::from_str(&first_line(&mut child)).unwrap();
+    let url = format!("{}/tokens", ready["base_url"].as_str().unwrap());
+    let key = ready["keys"]["private"].as_str().unwrap();
+    let request = reqwest::Client::new().get(url).header("bt-api-key", key);
+    let response = crate::support::runtime().block_on(request.send()).unwrap();
+    let mut show = cloakroom(&["limits", "show", "--output", "json"]);
+    show.env("CLOAKROOM_CONFIG", ready["config_file"].as_str().unwrap());
+    let shown = outcome(show);
+    terminate(&child);
+    assert!(wait_for_exit(&mut child).success());
+
+    assert_eq!(ready["admin_url"], format!("http://127.0.0.1:{port}"));
+    assert_eq!(response.headers()["x-ratelimit-limit"], "7");
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown[0]["limit"], "own");
+}
+
+#[test]
+fn dev_rejects_an_admin_address_that_other_hosts_can_reach() {
+    let mut command = cloakroom(&["dev", "--listen", "127.0.0.1:0"]);
+    command.env("CLOAKROOM__ADMIN__LISTEN", "0.0.0.0:0");
+    let rejected = outcome(command);
+    assert!(!rejected.success);
+    assert!(
+        rejected.stderr.contains("change admin.listen"),
+        "{}",
+        rejected.stderr
+    );
 }
 
 #[test]

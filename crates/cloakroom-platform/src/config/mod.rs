@@ -95,6 +95,9 @@ pub struct Config {
     pub telemetry: Telemetry,
 }
 
+/// Names the configuration file, unless `--config` does.
+const FILE_VARIABLE: &str = "CLOAKROOM_CONFIG";
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot read the configuration file {}: {reason}", path.display())]
@@ -102,6 +105,12 @@ pub enum Error {
         path: PathBuf,
         reason: std::io::ErrorKind,
     },
+    #[error(
+        "the variable CLOAKROOM_CONFIG names the configuration file {}, which does not exist; unset the variable \
+         (`unset CLOAKROOM_CONFIG`), or name an existing file",
+        path.display()
+    )]
+    MissingOfVariable { path: PathBuf },
     #[error("{} is not valid TOML: {reason}", path.display())]
     Syntax { path: PathBuf, reason: String },
     #[error("a CLOAKROOM__ environment variable has an invalid name or value")]
@@ -238,6 +247,16 @@ fn load_file(path: &Path) -> Result<Config, Error> {
     load_from(Some(path), no_variables, &[])
 }
 
+/// A vault of `cloakroom dev` deletes its file when it stops, but the variable stays in the shell.
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    let (path, reason) = (path.to_owned(), error.kind());
+    let is_of_variable = std::env::var_os(FILE_VARIABLE).is_some_and(|it| it == *path);
+    match reason {
+        std::io::ErrorKind::NotFound if is_of_variable => Error::MissingOfVariable { path },
+        _ => Error::Unreadable { path, reason },
+    }
+}
+
 /// Merges file and environment. Environment variables take precedence.
 fn merge_sources(
     path: Option<&Path>,
@@ -251,10 +270,7 @@ fn merge_sources(
             .map_err(|_| Error::Variables)?;
     }
     if let Some(path) = path {
-        let text = std::fs::read_to_string(path).map_err(|error| Error::Unreadable {
-            path: path.to_owned(),
-            reason: error.kind(),
-        })?;
+        let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
         let file = File::from_str(&text, FileFormat::Toml);
         file.collect().map_err(|error| Error::Syntax {
             path: path.to_owned(),

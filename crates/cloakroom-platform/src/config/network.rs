@@ -90,6 +90,14 @@ impl fmt::Display for Network {
     }
 }
 
+/// As in the configuration.
+impl fmt::Display for Networks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let networks: Vec<String> = self.0.iter().map(Network::to_string).collect();
+        f.write_str(&networks.join(", "))
+    }
+}
+
 impl FromStr for Networks {
     type Err = String;
 
@@ -112,8 +120,7 @@ impl Setting for Networks {
     }
 
     fn text(&self) -> Option<String> {
-        let networks: Vec<String> = self.0.iter().map(Network::to_string).collect();
-        (!networks.is_empty()).then(|| networks.join(", "))
+        (!self.is_empty()).then(|| self.to_string())
     }
 }
 
