@@ -3,12 +3,17 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use cloakroom::config::Config;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// How long the simulator may take to create its certificates and to listen.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running simulator. It exits with this process, because its standard input closes.
 pub(crate) struct SimulatorProcess {
@@ -69,7 +74,8 @@ impl SimulatorProcess {
             .take()
             .context("the 3-D Secure simulator has no output")?;
         let mut lines = BufReader::new(output).lines();
-        let line = lines.next_line().await?;
+        let line = timeout(READY_TIMEOUT, lines.next_line()).await;
+        let line = line.context("the 3-D Secure simulator did not start in time")??;
         let line = line.context("the 3-D Secure simulator exited")?;
         Ok(Self {
             _process: process,

@@ -22,7 +22,7 @@ use cloakroom::telemetry::Telemetry;
 use cloakroom::tenants::NewTenant;
 use cloakroom::{Node, storage, telemetry};
 use cloakroom_scratch::Postgres;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -106,7 +106,34 @@ impl DevArguments {
 /// Runs a vault with the settings of `config`, except for what a development vault has of its own: addresses, servers, keys
 /// and simulated card networks.
 pub(crate) async fn run(config: Config, arguments: DevArguments) -> anyhow::Result<()> {
-    let stop = stop_signal()?;
+    let signal = stop_signal()?;
+    let (started, mut has_started) = oneshot::channel();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let stopped = async {
+        // Fails when the sender is dropped, which also means stop.
+        let _ended = stopped.await;
+    };
+    let mut vault = pin!(run_vault(config, arguments, started, stopped));
+    tokio::select! {
+        result = &mut vault => result,
+        () = signal => match has_started.try_recv() {
+            Ok(()) => {
+                drop(stop);
+                vault.await
+            }
+            // Dropping an incomplete start stops its servers and deletes their folders.
+            Err(_) => Ok(()),
+        },
+    }
+}
+
+/// Starts a vault, sends `started`, and runs the vault until `stop`.
+async fn run_vault(
+    config: Config,
+    arguments: DevArguments,
+    started: oneshot::Sender<()>,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
     if !arguments.json {
         announce_start();
     }
@@ -174,6 +201,8 @@ pub(crate) async fn run(config: Config, arguments: DevArguments) -> anyhow::Resu
     };
     let nodes = std::iter::once((listeners, vault)).chain(others);
     let announce = || announce(&ready, &options);
+    // The receiver exists as long as this future.
+    let _sent = started.send(());
     run_all(nodes, &telemetry, announce, stop).await?;
     scratch.stop().await
 }

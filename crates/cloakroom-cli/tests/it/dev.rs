@@ -312,6 +312,71 @@ fn dev_listens_on_loopback_only() {
     }
 }
 
+/// Waits until the command handles SIGINT, so that a signal does not kill it.
+fn wait_for_signal_handler(child: &std::process::Child) {
+    const SIGINT_BIT: u64 = 1 << 1;
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|it| it.strip_prefix("SigCgt:"));
+        let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
+        if caught & SIGINT_BIT != 0 {
+            return;
+        }
+        assert!(Instant::now() < deadline, "the command handles no signals");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The command lines of processes that name a folder.
+fn processes_of(folder: &std::path::Path) -> Vec<String> {
+    let folder = folder.to_str().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap();
+    processes
+        .filter_map(|entry| std::fs::read(entry.unwrap().path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(folder))
+        .collect()
+}
+
+#[test]
+fn a_signal_during_the_start_stops_it_and_leaves_nothing_behind() {
+    // Accepts connections and never responds, so the start does not complete.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("postgres://x:x@{}/x", silent.local_addr().unwrap());
+    let cases: [(&str, u64, &[&str]); 3] = [
+        ("INT", 300, &["--database-url", &silent]),
+        ("INT", 300, &[]),
+        ("TERM", 1500, &["--nodes", "2"]),
+    ];
+    for (signal, delay_ms, arguments) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        // The PostgreSQL of root runs as another user.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), open).unwrap();
+        let mut command = cloakroom(&["dev", "--listen", "127.0.0.1:0"]);
+        command.args(arguments).env("TMPDIR", folder.path());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        wait_for_signal_handler(&child);
+        std::thread::sleep(Duration::from_millis(delay_ms));
+
+        let since = Instant::now();
+        let mut kill = std::process::Command::new("kill");
+        kill.args(["-s", signal, &child.id().to_string()]);
+        assert!(kill.status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        assert!(since.elapsed() < Duration::from_secs(20), "{arguments:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?}: {output:?}");
+        assert_eq!(processes_of(folder.path()), Vec::<String>::new());
+        let left = std::fs::read_dir(folder.path()).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().path()).collect();
+        assert!(left.is_empty(), "{arguments:?}: {left:?}");
+    }
+}
+
 #[test]
 fn dev_rejects_a_database_that_is_in_use() {
     let deployment = Deployment::start();

@@ -112,6 +112,8 @@ impl Postgres {
             });
         }
         let mut psql = Command::new(self.programs.join("psql"));
+        // Ctrl-C in a terminal is for this program.
+        psql.process_group(0);
         // Ignores the user's psql settings.
         psql.env_clear()
             .env("PGPASSWORD", &self.password)
