@@ -19,6 +19,8 @@ pub(super) struct Counter {
     pub(super) name: String,
     /// Requests that a window may hold.
     pub(super) limit: u64,
+    /// The settings that change it, for the operator.
+    pub(super) settings: &'static str,
 }
 
 /// Outcome of a request at one counter.
@@ -73,10 +75,24 @@ pub(super) fn counters_of(
                     true => row.requests,
                     false => row.limit_for(info),
                 },
+                settings: settings_of(row, info, subject),
             });
         }
     }
     counters.into()
+}
+
+/// The settings that change a limit for the requests of a counter.
+fn settings_of(row: &Row, info: &RequestInfo<'_>, subject: Subject<'_>) -> &'static str {
+    let has_profile = row.is_profile_choice(info);
+    let has_quota = info.key.is_some() && !subject.is_address_alone;
+    match (has_profile, has_quota, subject.is_address_alone) {
+        (true, true, _) => "limits.profile, limits.file, or the quota rate_limit of the tenant",
+        (false, true, _) => "limits.file, or the quota rate_limit of the tenant",
+        (true, false, _) => "limits.profile, limits.file or limits.exempt_addresses",
+        (false, false, true) => "limits.file or limits.exempt_addresses",
+        (false, false, false) => "limits.file",
+    }
 }
 
 /// Most requests have fewer.

@@ -27,6 +27,7 @@ pub struct Decision {
     counted: CounterKind,
     limit: u64,
     window: Duration,
+    settings: &'static str,
     remaining: u64,
     /// How long until the counter has more capacity.
     pub wait: Duration,
@@ -45,6 +46,7 @@ impl Decision {
             counted: counter.row.counted,
             limit: counter.limit,
             window: counter.row.window,
+            settings: counter.settings,
             remaining: outcome.remaining,
             wait: outcome.wait,
         })
@@ -57,7 +59,12 @@ impl Decision {
 
     /// The error message.
     pub fn detail(&self) -> String {
-        let Self { name, limit, .. } = self;
+        let Self {
+            name,
+            limit,
+            settings,
+            ..
+        } = self;
         let window = written(self.window);
         let per = match self.counted {
             CounterKind::KeyAndIp => "per key and address",
@@ -68,7 +75,7 @@ impl Decision {
             CounterKind::HostnameAndIp => "per hostname and address",
         };
         format!(
-            "The limit `{name}` allows {limit} requests in {window} {per}. The operator can change it (limits.profile)."
+            "The limit `{name}` allows {limit} requests in {window} {per}. The operator can change it ({settings})."
         )
     }
 

@@ -14,6 +14,8 @@ pub struct Row {
     pub(super) tenant: Option<TenantKind>,
     pub(super) application: Option<ApplicationKind>,
     pub(super) exempts_private: bool,
+    /// Whether it is a row of the built-in table with the profile `standard`.
+    pub(super) is_standard: bool,
     pub(super) only_legacy_keys: bool,
     pub(super) proxy: Option<Proxy>,
     pub(super) routes: Vec<Route>,
@@ -88,6 +90,13 @@ impl Row {
     /// Whether it counts every request by address, with a key or without.
     pub(super) fn counts_all_of_an_address(&self) -> bool {
         self.counted == CounterKind::Ip && self.routes.is_empty() && !self.needs_key()
+    }
+
+    /// Whether the profile `own-hardware` would exempt the request from this limit.
+    pub(super) fn is_profile_choice(&self, info: &RequestInfo<'_>) -> bool {
+        let is_private = |key: &KeyInfo| key.application == ApplicationKind::Private;
+        let exempts = info.key.as_ref().is_some_and(is_private) || self.counts_all_of_an_address();
+        self.is_standard && exempts
     }
 
     /// Description of the scope.

@@ -114,7 +114,7 @@ pub const ERROR_TYPES: &[ErrorType] = error_types! {
         "`error` describes its failure.";
     429 "rate_limited":
         "A rate limit is exceeded.",
-        "Wait for `Retry-After`. Operators of their own hardware can set `limits.profile`.";
+        "Wait for `Retry-After`. `detail` names the settings with which the operator can change the limit.";
     429 "velocity_exceeded":
         "Too many card numbers with the same visible digits, or too many invalid ones, were sent.",
         RETRY;

@@ -31,9 +31,16 @@ impl Table {
     pub fn load(limits: &config::Limits) -> Result<Self, Error> {
         match (&limits.file, limits.profile) {
             (Some(path), _) => Self::read(path),
-            (None, LimitsProfile::Standard) => Self::shipped(),
+            (None, LimitsProfile::Standard) => Self::shipped().map(Self::for_standard),
             (None, LimitsProfile::OwnHardware) => Self::shipped().map(Self::for_own_hardware),
         }
+    }
+
+    fn for_standard(mut self) -> Self {
+        for row in &mut self.rows {
+            Arc::make_mut(row).is_standard = true;
+        }
+        self
     }
 
     /// Removes what protects a provider from its customers: an operator's own servers are neither limited by their private
@@ -177,6 +184,7 @@ impl TableRow {
             tenant,
             application,
             exempts_private: false,
+            is_standard: false,
             only_legacy_keys: key.is_some(),
             proxy,
             routes: routes?,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use cloakroom_platform::config::Networks;
+use cloakroom_platform::config::{self, Networks};
 
 use crate::access::{ApplicationKind, RateLimit, TenantKind};
 use crate::rate_limits::counter::{Counter, CounterContext, counters_of};
@@ -45,6 +45,68 @@ fn counted(info: &RequestInfo<'_>, exempt: &str) -> Vec<String> {
         format!("{name} {}", counter.limit)
     };
     counters.iter().map(short).collect()
+}
+
+/// The settings that the error message names for each limit.
+fn settings(limits: &config::Limits, info: &RequestInfo<'_>) -> Vec<(String, &'static str)> {
+    let context = CounterContext {
+        environment: "test",
+        exempt_addresses: &Networks::default(),
+    };
+    let counters = counters_of(&Table::load(limits).unwrap(), info, &context);
+    let named = counters.iter();
+    named
+        .map(|counter| (counter.row.name.clone(), counter.settings))
+        .collect()
+}
+
+#[test]
+fn the_settings_that_change_a_limit_are_named() {
+    use ApplicationKind::{Private, Public};
+    let standard = config::Limits::default();
+    let own_hardware = config::Limits {
+        profile: config::LimitsProfile::OwnHardware,
+        ..config::Limits::default()
+    };
+    let (profile, file, quota, exempt) = (
+        "limits.profile, limits.file, or the quota rate_limit of the tenant",
+        "limits.profile, limits.file or limits.exempt_addresses",
+        "limits.file, or the quota rate_limit of the tenant",
+        "limits.file or limits.exempt_addresses",
+    );
+    let get = |key| info("GET", "/tokens/{id}", key);
+    let card = info("POST", "/checkout/{key}/card", None);
+    let cases = [
+        (
+            settings(&standard, &get(Some(key(TenantKind::Test, Private)))),
+            vec![
+                ("test-tenant", profile),
+                ("private-application", profile),
+                ("private-application", file),
+                ("everything", file),
+            ],
+        ),
+        (
+            settings(&standard, &get(Some(key(TenantKind::Test, Public)))),
+            vec![
+                ("test-tenant", quota),
+                ("public-application", quota),
+                ("everything", file),
+            ],
+        ),
+        (
+            settings(&own_hardware, &get(Some(key(TenantKind::Test, Public)))),
+            vec![("test-tenant", quota), ("public-application", quota)],
+        ),
+        (
+            settings(&own_hardware, &card),
+            vec![("checkout-card", exempt)],
+        ),
+    ];
+    for (found, expected) in cases {
+        let found: Vec<(&str, &str)> = found.iter().map(|(name, it)| (&name[..], *it)).collect();
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]

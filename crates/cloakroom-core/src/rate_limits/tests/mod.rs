@@ -15,6 +15,7 @@ fn counter(row: &Arc<Row>) -> Counter {
         row: row.clone(),
         name: row.name.clone(),
         limit: row.requests,
+        settings: "limits.file",
     }
 }
 

@@ -47,7 +47,7 @@ async fn requests_over_the_limit_are_rejected_with_retry_headers() {
         assert_eq!(response.body["code"], "rate_limited");
         assert_eq!(response.body["title"], "Too Many Requests");
         let detail = "The limit `few` allows 3 requests in 1m per key and address. The operator can change it \
-                      (limits.profile).";
+                      (limits.file, or the quota rate_limit of the tenant).";
         assert_eq!(response.body["detail"], detail);
         let wait: i64 = response.header("retry-after").parse().unwrap();
         assert!((1..=60).contains(&wait), "{wait}");
