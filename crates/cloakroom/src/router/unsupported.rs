@@ -37,6 +37,15 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 
 const PROXY_LOGS: &str = "Proxies have no log of their own: `GET /logs?entity_type=proxy&entity_id=ID` lists their requests.";
 
+const PROXY_HOSTNAME: &str = "Proxies have no host names of their own. Send requests to `/proxy`, with the key of the proxy in \
+     `BT-PROXY-KEY`.";
+
+const REACTOR_LOGS: &str =
+    "Reactors are not built: the vault does not run code of tenants, so there is no log of it.";
+
+const MERCHANTS: &str = "Cloakroom enrolls no merchants: network tokens and the account updater need a contract with the card \
+     networks.";
+
 /// 501 for a path of the hosted service, 404 for every other one.
 pub(super) fn reject(path: &str) -> ApiError {
     let segments: Vec<&str> = path.split('/').skip(1).collect();
@@ -45,6 +54,9 @@ pub(super) fn reject(path: &str) -> ApiError {
     match (unsupported, &segments[..]) {
         (Some((_, detail)), _) => ApiError::not_built(*detail),
         (None, ["proxies", _, "logs"]) => ApiError::not_built(PROXY_LOGS),
+        (None, ["proxies", _, "hostname"]) => ApiError::not_built(PROXY_HOSTNAME),
+        (None, ["reactors", _, "logs"]) => ApiError::not_built(REACTOR_LOGS),
+        (None, ["tenants", _, "merchants", ..]) => ApiError::not_built(MERCHANTS),
         (None, _) => ApiError::not_found("There is no such path."),
     }
 }
