@@ -99,7 +99,7 @@ fn usage_table(usage: &[TenantUsage]) -> comfy_table::Table {
 /// Whether this deployment still serves the feature, and until when that was promised.
 fn status(row: &Deprecation, settings: &config::Deprecated) -> String {
     match (row.is_gone(settings), row.until) {
-        (true, _) => "gone".to_owned(),
+        (true, _) => "removed".to_owned(),
         (false, Some(until)) => format!("{}; promised until {until}", row.treatment.name()),
         (false, None) => row.treatment.name().to_owned(),
     }

@@ -54,7 +54,7 @@ fn print_table(findings: &[Finding]) {
         let mark = match finding.severity {
             Severity::Good => "ok",
             Severity::Warning => "warn",
-            Severity::Bad => "BAD",
+            Severity::Bad => "error",
         };
         table.add_row([mark, finding.area, &finding.what]);
     }

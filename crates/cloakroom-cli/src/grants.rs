@@ -11,7 +11,7 @@ use cloakroom::idempotency::ResponseTemplate;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::manage::EFFECTIVE_WITHIN;
+use crate::manage::{EFFECTIVE_WITHIN, explain_application};
 use crate::output::print_result;
 
 /// Adds permissions to an application.
@@ -22,7 +22,8 @@ pub(crate) async fn permit(
     permissions: &[String],
 ) -> anyhow::Result<()> {
     let id = app.to_string();
-    let found = applications::find(vault, tenant.into(), &id).await?;
+    let found = applications::find(vault, tenant.into(), &id).await;
+    let found = found.map_err(|error| explain_application(tenant, error))?;
     let more = parse_permissions(permissions.iter().map(String::as_str))?;
     let grants = Grants {
         permissions: found.grants.permissions.iter().chain(more.iter()).collect(),

@@ -177,13 +177,13 @@ fn encryption_context(context: ProviderContext) -> HashMap<String, String> {
     context.fields.into_iter().map(field).collect()
 }
 
-const UNEXPECTED: Failure = Failure::Unavailable("AWS KMS sent an unexpected answer");
+const UNEXPECTED: Failure = Failure::Unavailable("AWS KMS sent an unexpected response");
 
 /// What an error of AWS KMS means for the root key. Its message is not passed on.
 fn classify<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Failure {
     let SdkError::ServiceError(service) = error else {
         return match error {
-            SdkError::TimeoutError(_) => Failure::Unavailable("AWS KMS did not answer in time"),
+            SdkError::TimeoutError(_) => Failure::Unavailable("AWS KMS did not respond in time"),
             SdkError::DispatchFailure(failure) if !failure.is_io() && !failure.is_timeout() => {
                 Failure::Unavailable("AWS KMS cannot be reached, or there are no credentials")
             }

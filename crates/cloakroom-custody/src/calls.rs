@@ -73,7 +73,7 @@ impl Calls {
             call.await
         };
         let result = timeout(self.deadline_of(operation), call).await;
-        let result = result.unwrap_or(Err(Failure::Unavailable("it did not answer in time")));
+        let result = result.unwrap_or(Err(Failure::Unavailable("it did not respond in time")));
         match &result {
             Err(Failure::Unavailable(_)) => self.breaker.fail(Instant::now()),
             _ => self.breaker.succeed(),
@@ -128,7 +128,7 @@ mod tests {
         let wrapped = calls.run(Operation::Wrap, slow(above_deadline)).await;
 
         assert_eq!((at_start, wrapped), (Ok(()), Ok(())));
-        let expected = Failure::Unavailable("it did not answer in time");
+        let expected = Failure::Unavailable("it did not respond in time");
         assert_eq!(late, Err(expected));
         assert!(waited < PATIENT_DEADLINE / 2, "{waited:?}");
     }

@@ -10,7 +10,7 @@ use cloakroom::idempotency::ResponseTemplate;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{REJECTED_WITHIN, open_for, parse_id};
+use super::{REJECTED_WITHIN, explain_application, open_for, parse_id};
 use crate::grants::{all_permissions, parse_permissions, parse_rules, permit};
 use crate::output::{print_list, print_result};
 
@@ -104,7 +104,8 @@ pub(crate) async fn app(config: Config, command: AppCommand) -> anyhow::Result<(
         }
         AppCommand::Delete { tenant, app } => {
             let (vault, tenant) = open_for(config, &tenant).await?;
-            applications::delete(&vault, (&tenant).into(), &app.to_string()).await?;
+            let deleted = applications::delete(&vault, (&tenant).into(), &app.to_string()).await;
+            deleted.map_err(|error| explain_application(&tenant, error))?;
             vault.audit.close().await;
             let lines = [
                 format!("deleted application {app}; its keys are {REJECTED_WITHIN}"),

@@ -13,7 +13,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::rotation::{self, Confirmation, Selection};
-use super::{REJECTED_WITHIN, open_for, parse_id};
+use super::{REJECTED_WITHIN, explain_application, open_for, parse_id};
 use crate::output::{print_list, print_result};
 
 /// Longer than any key.
@@ -84,7 +84,8 @@ pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
             let app = app.to_string();
             let created =
                 applications::create_key(&vault, (&tenant).into(), &app, &ResponseTemplate::none())
-                    .await?;
+                    .await
+                    .map_err(|error| explain_application(&tenant, error))?;
             vault.audit.close().await;
             let lines = [
                 created.key.expose().to_owned(),
@@ -97,8 +98,8 @@ pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
         KeyCommand::Import { tenant, app } => {
             let text = read_key()?;
             let (vault, tenant) = open_for(config, &tenant).await?;
-            let imported =
-                applications::import_key(&vault, &tenant, &app.to_string(), &text).await?;
+            let imported = applications::import_key(&vault, &tenant, &app.to_string(), &text).await;
+            let imported = imported.map_err(|error| explain_application(&tenant, error))?;
             vault.audit.close().await;
             let lines = [
                 format!("key {}", imported.id),
@@ -110,7 +111,8 @@ pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
         KeyCommand::List { tenant, app } => {
             let (vault, tenant) = open_for(config, &tenant).await?;
             let (app, all) = (app.to_string(), Filter::default());
-            let keys = applications::list_keys(&vault, (&tenant).into(), &app, &all).await?;
+            let keys = applications::list_keys(&vault, (&tenant).into(), &app, &all).await;
+            let keys = keys.map_err(|error| explain_application(&tenant, error))?;
             print_list(
                 &keys,
                 |key| json!({"id": key.id, "created_at": format_utc(key.created_at)}),
@@ -120,7 +122,8 @@ pub(crate) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
         KeyCommand::Delete { tenant, app, key } => {
             let (vault, tenant) = open_for(config, &tenant).await?;
             let (app, id) = (app.to_string(), key.to_string());
-            applications::delete_key(&vault, (&tenant).into(), &app, &id).await?;
+            let deleted = applications::delete_key(&vault, (&tenant).into(), &app, &id).await;
+            deleted.map_err(|error| explain_application(&tenant, error))?;
             vault.audit.close().await;
             let line = format!("deleted key {key}; it is {REJECTED_WITHIN}");
             print_result(&json!({"id": key}), &[line]);

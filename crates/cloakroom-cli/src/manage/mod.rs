@@ -5,10 +5,10 @@ mod key;
 mod rotation;
 mod tenant;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use cloakroom::access::Tenant;
 use cloakroom::config::Config;
-use cloakroom::{Vault, tenants};
+use cloakroom::{Vault, applications, tenants};
 use uuid::Uuid;
 
 pub(crate) use self::app::{AppCommand, AppType, app};
@@ -38,18 +38,36 @@ pub(crate) fn parse_id(text: &str) -> Result<Uuid, &'static str> {
 
 /// Finds a tenant by id or name.
 pub(crate) async fn find_tenant(vault: &Vault, id_or_name: &str) -> anyhow::Result<Tenant> {
+    let not_found =
+        || anyhow!("tenant {id_or_name} not found; `cloakroom tenant list` lists all tenants");
     if let Ok(id) = id_or_name.parse() {
-        return Ok(tenants::find(vault, id).await?);
+        return match tenants::find(vault, id).await {
+            Err(tenants::Error::NotFound) => Err(not_found()),
+            found => Ok(found?),
+        };
     }
     let mut found = tenants::list(vault).await?;
     found.retain(|tenant| tenant.name == id_or_name);
     match (found.pop(), found.is_empty()) {
         (Some(tenant), true) => Ok(tenant),
-        (None, _) => {
-            bail!("tenant {id_or_name} not found; `cloakroom tenant list` lists all tenants")
-        }
+        (None, _) => Err(not_found()),
         (Some(_), false) => bail!("several tenants are named {id_or_name}; use the tenant id"),
     }
+}
+
+/// Names the command that lists what exists, if an application or a key does not.
+pub(crate) fn explain_application(tenant: &Tenant, error: applications::Error) -> anyhow::Error {
+    let tenant = tenant.id.uuid;
+    let list = match &error {
+        applications::Error::NotFound("application") => {
+            format!("`cloakroom app list --tenant {tenant}` lists all applications")
+        }
+        applications::Error::NotFound("application key") => {
+            format!("`cloakroom key list --tenant {tenant} --app APP` lists all keys")
+        }
+        _ => return error.into(),
+    };
+    anyhow!("{error}; {list}")
 }
 
 /// Opens the vault for a command; the audit log names its operator.

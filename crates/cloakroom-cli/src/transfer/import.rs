@@ -22,7 +22,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{parse_public_key, progress_bar};
-use crate::manage::{find_tenant, open, parse_id};
+use crate::manage::{explain_application, find_tenant, open, parse_id};
 use crate::output::print_if_json;
 
 /// Rejected lines that are printed if they are not written to a file.
@@ -123,7 +123,8 @@ pub(crate) async fn import(config: Config, arguments: ImportArguments) -> anyhow
     let vault = open(config).await?;
     let tenant = find_tenant(&vault, &arguments.tenant).await?;
     let app = applications::find(&vault, (&tenant).into(), &arguments.app.to_string()).await;
-    app.context("--app must be an application of the tenant")?;
+    app.map_err(|error| explain_application(&tenant, error))
+        .context("--app must be an application of the tenant")?;
     let name = match (&arguments.name, &manifest) {
         (Some(name), _) => name.clone(),
         (None, Some(manifest)) => format!("export {}", manifest.export),

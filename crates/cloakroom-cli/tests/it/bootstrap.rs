@@ -88,7 +88,7 @@ fn applications_and_keys_are_listed_and_deleted_by_command() {
         left.lines().count() == 1 && !left.contains(&newest),
         "{left}"
     );
-    assert!(!again.success && again.stderr.contains("no such application"));
+    assert!(!again.success && again.stderr.contains("`cloakroom app list --tenant"));
     assert!(healthy.success, "{}", healthy.stdout);
     for key in keys {
         assert!(!format!("{listed}{two}{deleted}{one}{app_deleted}").contains(&key));
@@ -170,11 +170,11 @@ fn invalid_arguments_are_explained() {
         ),
         (
             deployment.run(&["key", "create", "--tenant", unknown, "--app", unknown]),
-            "no such tenant",
+            "not found; `cloakroom tenant list` lists all tenants",
         ),
         (
             deployment.run(&["key", "create", "--tenant", &tenant, "--app", unknown]),
-            "no such application",
+            "no such application; `cloakroom app list --tenant",
         ),
         (
             app("private", "--permission", "token:rea"),

@@ -17,7 +17,7 @@ impl From<Error> for ApiError {
                 catalog::INTEGRITY_ERRORS.increment(1);
                 tracing::error!(
                     error.kind = "integrity_error",
-                    "a sealed value does not open"
+                    "an encrypted value cannot be decrypted"
                 );
                 Self::internal("integrity_error")
             }

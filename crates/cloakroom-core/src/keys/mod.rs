@@ -70,9 +70,9 @@ pub enum Error {
     #[error("the vault has no {0} yet")]
     Missing(&'static str),
     /// A sealed value failed to open: altered, moved, or sealed under another key.
-    #[error("a sealed value failed its integrity check")]
+    #[error("an encrypted value failed its integrity check")]
     Integrity,
-    #[error("a value could not be sealed")]
+    #[error("a value could not be encrypted")]
     Seal,
     #[error(transparent)]
     Storage(#[from] storage::Error),

@@ -113,7 +113,7 @@ impl Transit {
     }
 }
 
-const UNEXPECTED: Failure = Failure::Unavailable("Transit sent an unexpected answer");
+const UNEXPECTED: Failure = Failure::Unavailable("Transit sent an unexpected response");
 
 /// What a response means for the root key. Its messages are compared, never passed on.
 fn classify(answer: &Answer) -> Failure {
