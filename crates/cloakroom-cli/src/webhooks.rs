@@ -1,12 +1,17 @@
 //! `cloakroom webhook`: endpoints of tenants, replays, and the key that signs deliveries.
 
+use std::time::Duration;
+
 use anyhow::bail;
 use clap::{Args, Subcommand, ValueEnum};
+use cloakroom::access::Tenant;
 use cloakroom::config::Config;
 use cloakroom::webhooks::deliveries::{self, ReplayRange, Selection, State};
+use cloakroom::webhooks::webhooks::Webhook;
 use cloakroom::webhooks::{signatures, webhooks};
+use cloakroom::{Vault, tenants};
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::manage::{find_tenant, open, parse_id};
@@ -14,11 +19,11 @@ use crate::output::{print_list, print_result};
 
 #[derive(Subcommand)]
 pub(crate) enum WebhookCommand {
-    /// List the webhooks of a tenant
+    /// List webhooks, with the age of the oldest event that waits for delivery
     List {
-        /// Tenant id or name
+        /// Tenant id or name [default: all tenants]
         #[arg(long)]
-        tenant: String,
+        tenant: Option<String>,
     },
     /// Deliver events again: one, or those of a time range
     Replay(Replay),
@@ -66,18 +71,7 @@ pub(crate) enum FinalState {
 pub(crate) async fn run(config: Config, command: WebhookCommand) -> anyhow::Result<()> {
     let vault = open(config).await?;
     match command {
-        WebhookCommand::List { tenant } => {
-            let tenant = find_tenant(&vault, &tenant).await?;
-            let status = |is_enabled| match is_enabled {
-                true => "enabled",
-                false => "disabled",
-            };
-            print_list(
-                &webhooks::list_of(&vault, tenant.id).await?,
-                |it| json!({"id": it.id, "status": status(it.is_enabled), "name": it.name}),
-                |it| format!("{}  {:8}  {}", it.id, status(it.is_enabled), it.name),
-            );
-        }
+        WebhookCommand::List { tenant } => list(&vault, tenant.as_deref()).await?,
         WebhookCommand::Replay(replay) => {
             let tenant = find_tenant(&vault, &replay.tenant).await?;
             let selection = replay.selection()?;
@@ -111,6 +105,72 @@ pub(crate) async fn run(config: Config, command: WebhookCommand) -> anyhow::Resu
     }
     vault.audit.close().await;
     Ok(())
+}
+
+/// A webhook with its tenant and how long its oldest event has been pending.
+struct Listed {
+    tenant: Tenant,
+    webhook: Webhook,
+    pending: Option<Duration>,
+}
+
+async fn list(vault: &Vault, tenant: Option<&str>) -> anyhow::Result<()> {
+    let tenants = match tenant {
+        Some(tenant) => vec![find_tenant(vault, tenant).await?],
+        None => tenants::list(vault).await?,
+    };
+    let mut listed = Vec::new();
+    for tenant in tenants {
+        let pending = deliveries::oldest_pending(vault, tenant.id).await?;
+        let webhooks = webhooks::list_of(vault, tenant.id).await?;
+        listed.extend(webhooks.into_iter().map(|webhook| Listed {
+            tenant: tenant.clone(),
+            pending: pending.get(&webhook.id).copied(),
+            webhook,
+        }));
+    }
+    print_list(&listed, Listed::to_json, Listed::to_line);
+    Ok(())
+}
+
+impl Listed {
+    fn status(&self) -> &'static str {
+        match self.webhook.is_enabled {
+            true => "enabled",
+            false => "disabled",
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "id": self.webhook.id,
+            "tenant_id": self.tenant.id.uuid,
+            "status": self.status(),
+            "name": self.webhook.name,
+            "oldest_pending_seconds": self.pending.map(|age| age.as_secs()),
+        })
+    }
+
+    fn to_line(&self) -> String {
+        let pending = match self.pending {
+            Some(age) => format!("pending for {}", format_age(age)),
+            None => "nothing pending".to_owned(),
+        };
+        let (id, status, name) = (self.webhook.id, self.status(), &self.webhook.name);
+        format!(
+            "{id}  {status:8}  {pending:18}  {name}  (tenant {})",
+            self.tenant.name
+        )
+    }
+}
+
+/// The age in its largest unit, rounded down.
+fn format_age(age: Duration) -> String {
+    match age.as_secs() {
+        seconds if seconds < 120 => format!("{seconds} s"),
+        seconds if seconds < 2 * 60 * 60 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
+    }
 }
 
 impl Replay {

@@ -62,6 +62,9 @@ fn doctor_reports_errors_warnings_and_ok() {
     let healthy = deployment.run(&["doctor"]);
 
     assert!(!unmigrated.success);
+    let marks = unmigrated.stdout.lines();
+    let mut marks = marks.filter_map(|line| line.split_whitespace().next());
+    assert!(marks.any(|mark| mark == "error"), "{}", unmigrated.stdout);
     assert!(
         unmigrated.stdout.contains("run `cloakroom migrate`"),
         "{}",

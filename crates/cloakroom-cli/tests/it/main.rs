@@ -36,3 +36,4 @@ mod support;
 mod tenants;
 mod threeds_simulator;
 mod transfer;
+mod webhooks;

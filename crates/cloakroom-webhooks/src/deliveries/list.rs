@@ -1,8 +1,12 @@
 //! Lists the deliveries of a webhook.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
 use cloakroom_core::access::Permission;
 use cloakroom_core::caller::Caller;
 use cloakroom_core::vault::Vault;
+use cloakroom_platform::ids::TenantId;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -44,6 +48,19 @@ impl Position {
 pub struct DeliveryPage {
     pub deliveries: Vec<Delivery>,
     pub next: Option<Position>,
+}
+
+/// How long the oldest event of each webhook of a tenant has been pending; webhooks without a pending event are left out.
+pub async fn oldest_pending(
+    vault: &Vault,
+    tenant: TenantId,
+) -> Result<HashMap<Uuid, Duration>, Error> {
+    let oldest = store::oldest_pending(&vault.db, tenant).await?;
+    let age = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    Ok(oldest
+        .into_iter()
+        .map(|(id, seconds)| (id, age(seconds)))
+        .collect())
 }
 
 /// Lists the deliveries of a webhook of the caller's tenant.

@@ -21,7 +21,7 @@ mod sweep;
 
 pub use self::api::routes;
 pub use self::delivery::{Delivery, State};
-pub use self::list::{DeliveryPage, PageRequest, Position, list};
+pub use self::list::{DeliveryPage, PageRequest, Position, list, oldest_pending};
 pub use self::renew::{RenewedUntil, renew_macs};
 pub use self::replay::{ReplayRange, Replayed, Selection, replay, replay_as_operator};
 pub use self::run::run;

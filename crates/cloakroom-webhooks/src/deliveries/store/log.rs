@@ -63,6 +63,20 @@ statements! {
     LIST_PENDING: "deliveries::list_pending" = list!("state = 1");
     LIST_DELIVERED: "deliveries::list_delivered" = list!("state = 2");
     LIST_FAILED: "deliveries::list_failed" = list!("state = 3");
+    // One probe per webhook.
+    OLDEST_PENDING: "deliveries::oldest_pending" =
+        "select webhook.webhook_id, extract(epoch from now() - oldest.retry_from)::float8
+        from webhook
+        cross join lateral (
+            select retry_from
+            from webhook_delivery
+            where tenant_id = webhook.tenant_id
+              and webhook_id = webhook.webhook_id
+              and state = 1
+            order by retry_from
+            limit 1
+        ) as oldest
+        where webhook.tenant_id = $1";
     REPLAY_EVENT: "deliveries::replay_event" =
         "update webhook_delivery
         set state = 1,
@@ -119,6 +133,15 @@ fn delivery(row: &Row) -> Option<Delivery> {
         last_error: row.get(7),
         finished_at: row.get(8),
     })
+}
+
+/// The age of the oldest pending delivery of each webhook of a tenant that has one.
+pub(in crate::deliveries) async fn oldest_pending(
+    db: &Db,
+    tenant: TenantId,
+) -> Result<Vec<(Uuid, f64)>, Error> {
+    let rows = db.read(&OLDEST_PENDING, &[&tenant.number]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
 /// Makes a finished delivery pending again; false if there is none.

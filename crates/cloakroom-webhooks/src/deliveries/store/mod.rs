@@ -14,7 +14,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 pub(crate) use self::log::STATEMENTS as LOG_STATEMENTS;
-pub(super) use self::log::{exists, list, replay_event, replay_range};
+pub(super) use self::log::{exists, list, oldest_pending, replay_event, replay_range};
 pub(crate) use self::maintenance::STATEMENTS as MAINTENANCE_STATEMENTS;
 pub(super) use self::maintenance::{expire, measure, sweep, sweep_orphans};
 pub(crate) use self::renew::STATEMENTS as RENEW_STATEMENTS;
