@@ -68,20 +68,42 @@ impl Calls {
         if !self.breaker.admits(started_at) {
             return self.finish(Err(Failure::Unavailable("recent requests failed")));
         }
+        let result = self.send(self.deadline_of(operation), call).await;
+        catalog::ROOT_KEY_REQUEST_DURATION
+            .with([self.provider, operation.name()])
+            .record(started_at.elapsed().as_secs_f64());
+        self.finish(result)
+    }
+
+    /// Runs a call that no request needs. Only the breaker learns its outcome: the metrics count what requests meet.
+    ///
+    /// Returns whether the provider responded.
+    pub(crate) async fn probe<T>(&self, call: impl Future<Output = Result<T, Failure>>) -> bool {
+        if !self.breaker.admits(Instant::now()) {
+            return false;
+        }
+        // A provider that is too slow for requests is unavailable. A probe wraps and unwraps.
+        let result = self.send(2 * self.deadline, call).await;
+        !matches!(result, Err(Failure::Unavailable(_)))
+    }
+
+    /// Runs a call that the breaker has admitted.
+    async fn send<T>(
+        &self,
+        deadline: Duration,
+        call: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
         let call = async {
             let _permit = self.in_flight.acquire().await;
             call.await
         };
-        let result = timeout(self.deadline_of(operation), call).await;
+        let result = timeout(deadline, call).await;
         let result = result.unwrap_or(Err(Failure::Unavailable("it did not respond in time")));
         match &result {
             Err(Failure::Unavailable(_)) => self.breaker.fail(Instant::now()),
             _ => self.breaker.succeed(),
         }
-        catalog::ROOT_KEY_REQUEST_DURATION
-            .with([self.provider, operation.name()])
-            .record(started_at.elapsed().as_secs_f64());
-        self.finish(result)
+        result
     }
 
     /// How long the provider has not answered.

@@ -188,11 +188,7 @@ impl RootKey {
 
     /// Wraps and unwraps a key of no further use, and asks the provider about the root key.
     pub async fn describe(&self, environment: &str) -> Result<Description, Failure> {
-        let context = WrapContext {
-            environment,
-            tenant: Some([0; 16]),
-            version: 0,
-        };
+        let context = check_context(environment);
         let key = Key::<TenantKek>::generate();
         let started_at = Instant::now();
         let wrapped = self.wrap(&key, &context).await?;
@@ -206,6 +202,24 @@ impl RootKey {
                 .run(Operation::Describe, self.weaknesses())
                 .await?,
         })
+    }
+
+    /// Calls the provider if the last call got no response, so that the end of an outage is noticed without requests.
+    ///
+    /// Wraps and unwraps, because a provider can do the one and not the other. Returns whether it responds.
+    pub(crate) async fn probe(&self, environment: &str) -> bool {
+        if self.unavailable_for().is_zero() {
+            return true;
+        }
+        let context = check_context(environment);
+        let call = async {
+            let key = Key::<TenantKek>::generate();
+            let encryption = ProviderContext::new::<TenantKek>(&context)?;
+            let ciphertext = self.encrypt(key.expose_for_custody(), encryption).await?;
+            let decryption = ProviderContext::new::<TenantKek>(&context)?;
+            self.decrypt(&ciphertext, decryption).await
+        };
+        self.calls.probe(call).await
     }
 
     fn encrypt(&self, raw: Sensitive<Vec<u8>>, context: ProviderContext) -> Call<'_, Vec<u8>> {
@@ -247,5 +261,14 @@ impl RootKey {
             #[cfg(feature = "transit")]
             Provider::Transit(transit) => Box::pin(transit.weaknesses()),
         }
+    }
+}
+
+/// The context of keys that only check a root key.
+fn check_context(environment: &str) -> WrapContext<'_> {
+    WrapContext {
+        environment,
+        tenant: Some([0; 16]),
+        version: 0,
     }
 }

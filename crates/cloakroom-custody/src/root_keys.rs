@@ -63,6 +63,15 @@ impl RootKeys {
         outages.max().unwrap_or_default()
     }
 
+    /// Calls providers whose last call got no response; returns whether all respond.
+    pub async fn probe(&self, environment: &str) -> bool {
+        let mut all_respond = true;
+        for root in self.all() {
+            all_respond &= root.probe(environment).await;
+        }
+        all_respond
+    }
+
     pub async fn wrap<P: Purpose>(
         &self,
         key: &Key<P>,

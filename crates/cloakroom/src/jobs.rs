@@ -72,6 +72,7 @@ const CLOCK_SKEW_WARN: Duration = Duration::from_secs(2);
 pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
     let mut jobs = JoinSet::new();
     jobs.spawn(watch(node.clone(), readiness.clone()));
+    jobs.spawn(probe_key_provider(node.clone()));
     jobs.spawn(maintain_security_codes(node.clone()));
     jobs.spawn(sweep(node.clone()));
     jobs.spawn(synchronize_clock(node.clone()));
@@ -105,6 +106,17 @@ async fn watch(node: Node, readiness: Readiness) {
         ticks.tick().await;
         let is_ok = check_dependencies(&node, &readiness).await;
         node.jobs.record("watch", is_ok);
+    }
+}
+
+/// Notices the end of an outage of the key provider, also while no request needs it.
+///
+/// Not part of `watch`: a provider that does not respond must not delay the checks of the database.
+async fn probe_key_provider(node: Node) {
+    let mut ticks = every(WATCH_PERIOD);
+    loop {
+        ticks.tick().await;
+        node.keys.probe_provider().await;
     }
 }
 

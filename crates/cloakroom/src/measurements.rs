@@ -26,7 +26,7 @@ pub fn sample(node: Option<&Node>) {
     let keys = &node.keys;
     let outage = keys.root().unavailable_for();
     catalog::ROOT_KEY_UNAVAILABLE.set(outage.as_secs_f64());
-    catalog::ROOT_KEY_OLDEST_CACHED.set(keys.oldest_cached_age().as_secs_f64());
+    catalog::ROOT_KEY_OLDEST_CACHED.set(keys.oldest_failing_age().as_secs_f64());
     catalog::ROOT_KEY_GRACE.set(node.config.root_key.grace.as_secs_f64());
 }
 

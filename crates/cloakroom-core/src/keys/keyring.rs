@@ -135,9 +135,17 @@ impl Keyring {
         }
     }
 
-    /// Age of the tenant's keys that were loaded first. Above `root_key.cache_ttl`, the key provider is unavailable.
-    pub fn oldest_cached_age(&self) -> Duration {
-        self.tenants.oldest_age()
+    /// Age of the oldest tenant keys that could not be refreshed; zero while the key provider responds.
+    pub fn oldest_failing_age(&self) -> Duration {
+        self.tenants.oldest_failing_age()
+    }
+
+    /// Calls the key provider if its last call got no response. Without requests, nothing else notices the end of an outage.
+    pub async fn probe_provider(&self) {
+        let roots = self.root();
+        if !roots.unavailable_for().is_zero() && roots.probe(self.environment()).await {
+            self.tenants.count_response();
+        }
     }
 
     /// Opens a sealed value of a tenant; reloads the keys if it names an unknown version.

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cloakroom_crypto::random_bytes;
@@ -19,6 +19,9 @@ const REFRESH_AT: f64 = 0.75;
 /// After a failed load, requests do not wait for another one for this long.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// A number of responses that is not reached.
+const NEVER: u64 = u64::MAX;
+
 /// Boxed, because most requests find their keys in the cache: their futures need not contain the calls of all providers.
 type Loading<'a> = Pin<Box<dyn Future<Output = Result<Arc<TenantKeys>, Error>> + Send + 'a>>;
 
@@ -30,6 +33,8 @@ pub(super) struct TenantCache {
     entries: Cache<i32, Arc<Entry>>,
     /// Failed loads of tenants without an entry.
     failures: Cache<i32, Error>,
+    /// Times that the provider was seen to respond.
+    responses: AtomicU64,
 }
 
 /// The keys of one tenant, as loaded once.
@@ -43,6 +48,8 @@ struct Entry {
     is_refreshing: AtomicBool,
     /// Held while refreshing: concurrent requests share the result. The last failure, if any.
     failure: Mutex<Option<(Instant, Error)>>,
+    /// `responses` of the cache at the last failure; [`NEVER`] without one.
+    failed_after: AtomicU64,
 }
 
 impl TenantCache {
@@ -60,6 +67,7 @@ impl TenantCache {
                 .max_capacity(capacity)
                 .time_to_live(RETRY_AFTER)
                 .build(),
+            responses: AtomicU64::new(0),
         }
     }
 
@@ -83,7 +91,7 @@ impl TenantCache {
 
     /// Loads the keys of a tenant whatever is cached, because a row names a version that the cached keys lack.
     pub(super) async fn reload(&self, tenant: TenantId) -> Result<Arc<TenantKeys>, Error> {
-        let keys = Arc::new(self.loader.load_tenant(tenant).await?);
+        let keys = Arc::new(self.load_keys(tenant).await?);
         self.insert(tenant, &keys).await;
         Ok(keys)
     }
@@ -107,13 +115,26 @@ impl TenantCache {
         Ok(())
     }
 
-    /// Age of the keys that were loaded first. Above the TTL, the provider is unavailable.
-    pub(super) fn oldest_age(&self) -> Duration {
-        let ages = self
-            .entries
-            .iter()
-            .map(|(_, entry)| entry.loaded_at.elapsed());
+    /// Age of the oldest keys that could not be refreshed; zero if the provider has responded since.
+    ///
+    /// Keys that are not in use are not refreshed, so their age says nothing about the provider.
+    pub(super) fn oldest_failing_age(&self) -> Duration {
+        let responses = self.responses.load(Ordering::Relaxed);
+        let is_failing = |entry: &Entry| entry.failed_after.load(Ordering::Relaxed) == responses;
+        let failing = self.entries.iter().filter(|(_, it)| is_failing(it));
+        let ages = failing.map(|(_, entry)| entry.loaded_at.elapsed());
         ages.max().unwrap_or_default()
+    }
+
+    /// Records that the provider responded.
+    pub(super) fn count_response(&self) {
+        self.responses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn load_keys(&self, tenant: TenantId) -> Result<TenantKeys, Error> {
+        let keys = self.loader.load_tenant(tenant).await?;
+        self.count_response();
+        Ok(keys)
     }
 
     /// Loads the keys of a tenant without an entry. Concurrent requests share one load.
@@ -122,7 +143,7 @@ impl TenantCache {
             return Err(error);
         }
         let load = async {
-            let keys = Arc::new(self.loader.load_tenant(tenant).await?);
+            let keys = Arc::new(self.load_keys(tenant).await?);
             Ok(self.entry(&keys))
         };
         let loaded = self.entries.try_get_with(tenant.number, load).await;
@@ -166,7 +187,7 @@ impl TenantCache {
         {
             return self.keys_in_grace(entry, error);
         }
-        match self.loader.load_tenant(tenant).await {
+        match self.load_keys(tenant).await {
             Ok(keys) => {
                 let keys = Arc::new(keys);
                 self.insert(tenant, &keys).await;
@@ -178,6 +199,10 @@ impl TenantCache {
                         error.kind = reason.kind(),
                         "the key provider is unavailable; cached keys remain in use until the end of root_key.grace"
                     );
+                }
+                if error.is_outage() {
+                    let responses = self.responses.load(Ordering::Relaxed);
+                    entry.failed_after.store(responses, Ordering::Relaxed);
                 }
                 *failure = Some((Instant::now(), error.clone()));
                 self.keys_in_grace(entry, &error)
@@ -207,6 +232,7 @@ impl TenantCache {
             ttl,
             is_refreshing: AtomicBool::new(false),
             failure: Mutex::default(),
+            failed_after: AtomicU64::new(NEVER),
         })
     }
 }

@@ -209,9 +209,9 @@ catalog! {
     }
         "Failed calls to the provider of the root key.";
     Gauge ROOT_KEY_UNAVAILABLE = "cloakroom_root_key_unavailable_seconds" {}
-        "Time since the first call to the provider of the root key that got no response, if none has got one since; 0 if it responds.";
+        "Time since the first call to the provider of the root key that got no response, if none has got one since; 0 if it responds. Nodes call it every five seconds until it does.";
     Gauge ROOT_KEY_OLDEST_CACHED = "cloakroom_root_key_oldest_cached_seconds" {}
-        "Age of the oldest tenant keys in memory. Above `root_key.cache_ttl`, the provider is unavailable.";
+        "Age of the oldest tenant keys in memory that could not be refreshed because the provider is unavailable; 0 while it responds.";
     Gauge ROOT_KEY_GRACE = "cloakroom_root_key_grace_seconds" {}
         "How long keys in memory remain usable while the provider is unavailable (`root_key.grace`).";
     Counter SECURITY_CODES = "cloakroom_security_codes_total" {

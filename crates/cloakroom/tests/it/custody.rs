@@ -183,6 +183,32 @@ async fn a_running_node_serves_during_an_outage_of_the_key_provider() {
     assert_eq!(recovered, StatusCode::CREATED);
 }
 
+/// An idle tenant is no outage, and the end of one is noticed although no request needs its keys.
+#[tokio::test]
+async fn an_outage_lasts_until_the_provider_responds_and_is_measured_only_then() {
+    let ttl = Duration::from_secs(1);
+    let (provider, vault) = start(ttl, Duration::from_secs(600)).await;
+    let client = vault.revealing_client().await;
+    let path = create_token(&client).await;
+    let keys = &vault.vault.keys;
+    let measure = || [keys.oldest_failing_age(), keys.root().unavailable_for()];
+
+    tokio::time::sleep(2 * ttl).await;
+    let idle = measure();
+    provider.set(Mode::Sealed);
+    assert_eq!(client.get(&path).await.status, StatusCode::OK);
+    keys.probe_provider().await;
+    let during = measure();
+    provider.set(Mode::Up);
+    keys.probe_provider().await;
+    let after = measure();
+
+    assert_eq!(idle, [Duration::ZERO; 2]);
+    assert!(2 * ttl <= during[0], "{during:?}");
+    assert!(!during[1].is_zero(), "{during:?}");
+    assert_eq!(after, [Duration::ZERO; 2]);
+}
+
 #[tokio::test]
 async fn cached_keys_are_not_used_beyond_grace_or_after_the_root_key_is_disabled() {
     let second = Duration::from_secs(1);
