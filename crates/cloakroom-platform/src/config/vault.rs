@@ -12,7 +12,7 @@ section! {
         pub environment: Environment = Environment::Test,
         /// Region in the API keys that this vault creates: 2 to 10 lowercase letters.
         pub region: Region = Region("us".to_owned()),
-        /// Name of this node in logs. If unset, the host name.
+        /// Name of this node in logs, traces and exported metrics. If unset, the host name.
         pub node: Option<String> = None,
     }
 }

@@ -53,7 +53,7 @@ pub enum Error {
 /// Starts the log, metrics and traces of this process. A second call fails.
 pub fn start(config: &Config) -> Result<Telemetry, Error> {
     let traces = traces::provider(config)?;
-    let exporter = MetricsExporter::start(&config.telemetry)?;
+    let exporter = MetricsExporter::start(config)?;
     let log_writer = LogWriter::start(Box::new(std::io::stderr())).map_err(Error::Threads)?;
     let sink = {
         let log_writer = log_writer.clone();

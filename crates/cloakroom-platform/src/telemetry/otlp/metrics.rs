@@ -16,8 +16,8 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message as _;
 
-use super::{Client, Error, Signal};
-use crate::config;
+use super::{Client, Error, INSTANCE, Signal};
+use crate::config::Config;
 use crate::telemetry::catalog;
 use crate::telemetry::metric::{Definition, Kind};
 
@@ -28,6 +28,7 @@ const CUMULATIVE: i32 = AggregationTemporality::Cumulative as i32;
 pub(in crate::telemetry) struct MetricsExporter {
     client: Client,
     endpoint: String,
+    node: String,
     interval: Duration,
     /// Since when counters count.
     started: u64,
@@ -35,13 +36,15 @@ pub(in crate::telemetry) struct MetricsExporter {
 
 impl MetricsExporter {
     /// The exporter, if an endpoint is configured.
-    pub(in crate::telemetry) fn start(settings: &config::Telemetry) -> Result<Option<Self>, Error> {
+    pub(in crate::telemetry) fn start(config: &Config) -> Result<Option<Self>, Error> {
+        let settings = &config.telemetry;
         let Some(endpoint) = &settings.otlp_metrics_endpoint else {
             return Ok(None);
         };
         Ok(Some(Self {
             client: Client::start(Signal::Metrics, settings)?,
             endpoint: endpoint.clone(),
+            node: config.vault.node_name(),
             interval: settings.otlp_metrics_interval,
             started: nanoseconds(),
         }))
@@ -53,7 +56,8 @@ impl MetricsExporter {
 
     /// Sends the metrics of a scrape. Failures are counted and logged by the client; the next export has the same counters.
     pub(in crate::telemetry) async fn export(&self, text: &str) {
-        let body = convert(text, self.started, nanoseconds()).encode_to_vec();
+        let metrics = convert(text, self.started, nanoseconds());
+        let body = request(&self.node, metrics).encode_to_vec();
         let request = Request::builder()
             .method(Method::POST)
             .uri(&self.endpoint)
@@ -90,7 +94,7 @@ struct Buckets {
 
 type Labels<'a> = Vec<(&'a str, String)>;
 
-fn convert(text: &str, started: u64, now: u64) -> ExportMetricsServiceRequest {
+fn convert(text: &str, started: u64, now: u64) -> Vec<Metric> {
     let mut numbers: BTreeMap<&str, Vec<NumberDataPoint>> = BTreeMap::new();
     let mut histograms: BTreeMap<&str, BTreeMap<Labels<'_>, Buckets>> = BTreeMap::new();
     for sample in text.lines().filter_map(parse_line) {
@@ -130,16 +134,17 @@ fn convert(text: &str, started: u64, now: u64) -> ExportMetricsServiceRequest {
             }),
         ))
     });
-    request(numbers.chain(histograms).collect())
+    numbers.chain(histograms).collect()
 }
 
-fn request(metrics: Vec<Metric>) -> ExportMetricsServiceRequest {
+fn request(node: &str, metrics: Vec<Metric>) -> ExportMetricsServiceRequest {
     let service = attribute("service.name", "cloakroom".to_owned());
     let version = attribute("service.version", env!("CARGO_PKG_VERSION").to_owned());
+    let instance = attribute(INSTANCE, node.to_owned());
     ExportMetricsServiceRequest {
         resource_metrics: vec![ResourceMetrics {
             resource: Some(Resource {
-                attributes: vec![service, version],
+                attributes: vec![service, version, instance],
                 ..Resource::default()
             }),
             scope_metrics: vec![ScopeMetrics {
@@ -300,7 +305,7 @@ mod tests {
                 .record(0.3);
         });
         let text = recorder.handle().render();
-        let bytes = convert(&text, 1, 2).encode_to_vec();
+        let bytes = request("left", convert(&text, 1, 2)).encode_to_vec();
         let mut decoded = ExportMetricsServiceRequest::decode(&bytes[..]).unwrap();
         decoded
             .resource_metrics

@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::body::Body;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
 use prost::Message as _;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls_pki_types::PrivateKeyDer;
@@ -125,18 +126,28 @@ fn export_metrics(config: &Config) {
     let recorder = recorder().unwrap().build_recorder();
     ::metrics::with_local_recorder(&recorder, || catalog::PANICS.increment(3));
     let telemetry = Telemetry {
-        exporter: MetricsExporter::start(&config.telemetry).unwrap(),
+        exporter: MetricsExporter::start(config).unwrap(),
         ..Telemetry::from_metrics(recorder.handle())
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime.unwrap().block_on(telemetry.export_metrics());
 }
 
+/// The name of the node among the attributes of a resource.
+fn instance(attributes: &[KeyValue]) -> Option<&str> {
+    let attribute = attributes.iter().find(|it| it.key == INSTANCE)?;
+    match attribute.value.as_ref()?.value.as_ref()? {
+        any_value::Value::StringValue(name) => Some(name),
+        _ => None,
+    }
+}
+
 #[test]
 fn traces_and_metrics_are_exported_over_tls_with_headers() {
     let folder = tempfile::tempdir().unwrap();
     let (port, received) = start_collector(&folder.path().join("ca.pem"), "200 OK");
-    let config = config(folder.path(), port);
+    let mut config = config(folder.path(), port);
+    config.vault.node = Some("left".to_owned());
 
     let (lines, status) = serve(&config);
     let traces = received.recv_timeout(Duration::from_secs(20)).unwrap();
@@ -147,10 +158,14 @@ fn traces_and_metrics_are_exported_over_tls_with_headers() {
     assert!(!lines.contains("canary"), "{lines}");
     assert_head(&traces, "/v1/traces");
     let decoded = ExportTraceServiceRequest::decode(&traces.body[..]).unwrap();
+    let span_resource = decoded.resource_spans[0].resource.as_ref().unwrap();
+    assert_eq!(instance(&span_resource.attributes), Some("left"));
     let spans = &decoded.resource_spans[0].scope_spans[0].spans;
     assert_eq!(spans[0].name, "POST /tokens/{id}");
     assert_head(&metrics, "/v1/metrics");
     let decoded = ExportMetricsServiceRequest::decode(&metrics.body[..]).unwrap();
+    let metric_resource = decoded.resource_metrics[0].resource.as_ref().unwrap();
+    assert_eq!(instance(&metric_resource.attributes), Some("left"));
     let metrics = &decoded.resource_metrics[0].scope_metrics[0].metrics;
     assert!(metrics.iter().any(|it| it.name == "cloakroom_panics_total"));
 }
@@ -188,11 +203,11 @@ fn requests_do_not_depend_on_a_collector_that_cannot_be_reached() {
 fn an_unreadable_ca_file_or_header_file_prevents_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let config = config(folder.path(), 1);
-    let started = MetricsExporter::start(&config.telemetry);
+    let started = MetricsExporter::start(&config);
     assert!(matches!(started, Err(Error::Connection(_))));
 
     let mut config = config;
     config.telemetry.otlp_headers_file = Some(folder.path().join("missing"));
-    let started = MetricsExporter::start(&config.telemetry);
+    let started = MetricsExporter::start(&config);
     assert!(matches!(started, Err(Error::Headers(_))));
 }

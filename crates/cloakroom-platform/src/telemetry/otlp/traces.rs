@@ -1,5 +1,6 @@
 //! Traces: exported to the configured collector, with allowlisted attributes only.
 
+use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
@@ -9,7 +10,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::{Client, Signal};
+use super::{Client, INSTANCE, Signal};
 use crate::config::Config;
 use crate::telemetry::{Error, fields};
 
@@ -28,6 +29,7 @@ pub(in crate::telemetry) fn provider(config: &Config) -> Result<Option<SdkTracer
     // Not the default resource, which includes values from the environment.
     let resource = Resource::builder_empty()
         .with_service_name("cloakroom")
+        .with_attribute(KeyValue::new(INSTANCE, config.vault.node_name()))
         .build();
     let provider = SdkTracerProvider::builder()
         .with_batch_exporter(exporter)
