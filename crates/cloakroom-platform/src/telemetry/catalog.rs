@@ -248,7 +248,7 @@ catalog! {
             "sink_file", "sink_url", "sink_syslog", "stream_file", "stream_url", "stream_syslog",
         ]
     }
-        "Checkpoints of the audit log that a sink has not received; of `stream_` sinks, with their entries.";
+        "Checkpoints of the audit log that a sink has not received; of `stream_` sinks, with their entries. Every node measures it, whichever ships.";
     Gauge AUDIT_TIME_STAMP_AGE = "cloakroom_audit_time_stamp_age_seconds" {}
         "Age of the last time stamp of a checkpoint. Absent if time stamps are not configured.";
     Gauge AUDIT_LOG_BYTES = "cloakroom_audit_log_bytes" {}

@@ -107,11 +107,14 @@ impl Error {
 
 /// Ships checkpoints and entries until it is dropped.
 pub async fn run(vault: Vault) {
-    tokio::join!(ship_checkpoints(vault.clone()), stream::run(vault));
+    tokio::join!(
+        ship_checkpoints(vault.clone()),
+        measure(vault.clone()),
+        stream::run(vault)
+    );
 }
 
 async fn ship_checkpoints(vault: Vault) {
-    let configured = Sink::ALL.map(|sink| sink.is_configured(&vault.config).then_some(sink));
     let holder = ids::new_uuid();
     let mut ticks = interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -120,10 +123,36 @@ async fn ship_checkpoints(vault: Vault) {
         if let Err(error) = time_stamps::stamp(&vault, holder).await {
             report(time_stamps::NAME, &error);
         }
-        for sink in configured.into_iter().flatten() {
+        for sink in configured(&vault.config) {
             if let Err(error) = ship_all(&vault, sink, holder).await {
                 report(sink.name(), &error);
             }
+        }
+    }
+}
+
+fn configured(config: &Config) -> impl Iterator<Item = Sink> {
+    let all = Sink::ALL.into_iter();
+    all.filter(|sink| sink.is_configured(config))
+}
+
+async fn measure(vault: Vault) {
+    let mut ticks = interval(PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        measure_once(&vault).await;
+    }
+}
+
+/// Measures what each sink lacks, whichever node ships to it: the figure of one that does no longer would remain.
+pub async fn measure_once(vault: &Vault) {
+    for sink in configured(&vault.config) {
+        // The database check reports an error, and the shipment one of the file.
+        if let Ok(waiting) = waiting(vault, sink).await {
+            catalog::AUDIT_SINK_WAITING
+                .with([sink.name()])
+                .set(waiting.max(0) as f64);
         }
     }
 }
@@ -137,7 +166,7 @@ fn report(sink: &'static str, error: &Error) {
     );
 }
 
-/// Ships everything that a sink has not received, and measures what is left. `Ok` if another node does it.
+/// Ships everything that a sink has not received. `Ok` if another node does it.
 pub async fn ship_all(vault: &Vault, sink: Sink, holder: Uuid) -> Result<(), Error> {
     let is_shared = sink != Sink::File;
     if is_shared && !storage::hold_lease(&vault.db, sink.name(), holder, LEASE).await? {
@@ -147,27 +176,17 @@ pub async fn ship_all(vault: &Vault, sink: Sink, holder: Uuid) -> Result<(), Err
         Some(path) if !is_shared => file::last_number(path)?,
         _ => vault.audit.shipped(sink.name()).await?,
     };
-    let mut shipped = Ok(());
     loop {
         let page = audit::unshipped(&vault.audit, position).await?;
         let Some(last) = page.last() else {
-            break;
+            return Ok(());
         };
-        shipped = ship(&vault.config, sink, &page).await;
-        if shipped.is_err() {
-            break;
-        }
+        ship(&vault.config, sink, &page).await?;
         position = last.number;
         if is_shared {
             vault.audit.set_shipped(sink.name(), position).await?;
         }
     }
-    let newest = vault.audit.newest_checkpoint().await?;
-    let waiting = newest.saturating_sub(position).max(0);
-    catalog::AUDIT_SINK_WAITING
-        .with([sink.name()])
-        .set(waiting as f64);
-    shipped
 }
 
 async fn ship(config: &Config, sink: Sink, page: &[audit::Shipment]) -> Result<(), Error> {
@@ -209,7 +228,7 @@ fn tls(config: &Config) -> Result<Arc<ClientConfig>, Error> {
     Ok(outbound::client_config(ca_file)?)
 }
 
-/// What a sink lacks, for diagnostics: the number of checkpoints that it has not received.
+/// What a sink lacks: the number of checkpoints that it has not received.
 pub async fn waiting(vault: &Vault, sink: Sink) -> Result<i64, Error> {
     let position = match &vault.config.audit.sink_file {
         Some(path) if sink == Sink::File => file::last_number(path)?,

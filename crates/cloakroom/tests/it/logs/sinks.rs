@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use cloakroom::audit::TrustedCheckpoints;
 use cloakroom::config::Secret;
 use cloakroom::sinks::{self, Error, Sink};
+use metrics_exporter_prometheus::PrometheusBuilder;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::ServerConfig;
 use rustls_pki_types::PrivateKeyDer;
@@ -122,6 +123,47 @@ async fn an_endpoint_receives_checkpoints_in_order_after_an_outage() {
     let start = "POST /checkpoints?key=secret HTTP/1.1\r\n";
     assert!(requests.starts_with(start), "{requests}");
     assert_eq!(requests.matches("cloakroom.audit/test\n1\n").count(), 1);
+}
+
+/// A node that shipped to a sink and no longer does would show its last figure for ever.
+#[tokio::test]
+async fn every_node_measures_what_a_sink_lacks_whichever_ships() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _measuring = metrics::set_default_local_recorder(&recorder);
+    let folder = tempfile::tempdir().unwrap();
+    let (reply, received) = (Arc::new(Mutex::new(UNAVAILABLE)), Received::default());
+    let port = start(folder.path(), reply.clone(), received).await;
+    let vault = TestVault::start().await;
+    let node = vault
+        .node_with(|config| {
+            let url = format!("https://localhost:{port}/checkpoints");
+            config.audit.sink_url = Some(Secret::new(url));
+            config.audit.sink_ca_file = Some(folder.path().join("ca.pem"));
+        })
+        .await;
+    let client = vault.revealing_client().await.at(&node.base_url);
+    let (this, other) = (cloakroom::ids::new_uuid(), cloakroom::ids::new_uuid());
+    write_checkpoint(&node, &client, "a").await;
+    let measure = async || {
+        sinks::measure_once(&node.vault).await;
+        let text = recorder.handle().render();
+        let waiting = text
+            .lines()
+            .find(|it| it.starts_with("cloakroom_audit_sink_waiting"));
+        waiting.unwrap_or_default().to_owned()
+    };
+    let waiting = |count| format!("cloakroom_audit_sink_waiting{{sink=\"sink_url\"}} {count}");
+
+    let failed = sinks::ship_all(&node.vault, Sink::Url, other).await;
+    assert!(failed.is_err());
+    sinks::ship_all(&node.vault, Sink::Url, this).await.unwrap();
+    assert_eq!(measure().await, waiting(1));
+    *reply.lock().unwrap() = OK;
+    sinks::ship_all(&node.vault, Sink::Url, other)
+        .await
+        .unwrap();
+    sinks::ship_all(&node.vault, Sink::Url, this).await.unwrap();
+    assert_eq!(measure().await, waiting(0));
 }
 
 #[tokio::test]
