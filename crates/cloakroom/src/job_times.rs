@@ -27,11 +27,13 @@ impl Default for JobTimes {
 }
 
 impl JobTimes {
-    /// Records a run of a job.
-    pub fn record(&self, job: &'static str, is_ok: bool) {
-        if !is_ok {
+    /// Records a run of a job, with the kind of its error if it failed.
+    ///
+    /// Returns the kind if it is to be logged: jobs that run every few seconds log only the first failure of a kind.
+    pub fn record(&self, job: &'static str, failure: Option<&'static str>) -> Option<&'static str> {
+        if let Some(kind) = failure {
             catalog::JOB_FAILURES.with([job]).increment(1);
-            return;
+            return (self.failing().insert(job, kind) != Some(kind)).then_some(kind);
         }
         let mut times = self
             .succeeded_at
@@ -42,11 +44,7 @@ impl JobTimes {
         if self.failing().remove(job).is_some() {
             tracing::info!(job, "the job succeeds again");
         }
-    }
-
-    /// Whether a failure of this kind is to be logged: jobs that run every few seconds log only the first one.
-    pub fn starts_failing(&self, job: &'static str, kind: &'static str) -> bool {
-        self.failing().insert(job, kind) != Some(kind)
+        None
     }
 
     fn failing(&self) -> MutexGuard<'_, BTreeMap<&'static str, &'static str>> {
@@ -65,5 +63,28 @@ impl JobTimes {
                 .with([*job])
                 .set(at.elapsed().as_secs_f64());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_failure_of_a_kind_is_to_be_logged() {
+        let jobs = JobTimes::default();
+        let steps = [
+            (None, None),
+            (Some("database_unavailable"), Some("database_unavailable")),
+            (Some("database_unavailable"), None),
+            (Some("database_refused"), Some("database_refused")),
+            (None, None),
+            (Some("database_refused"), Some("database_refused")),
+        ];
+
+        for (step, (failure, logged)) in steps.into_iter().enumerate() {
+            assert_eq!(jobs.record("sweep", failure), logged, "{step}");
+        }
+        assert_eq!(jobs.record("watch", steps[1].0), steps[1].1, "another job");
     }
 }

@@ -99,13 +99,24 @@ fn every(period: Duration) -> Interval {
     ticks
 }
 
+/// Records a run of a job that needs no text of its own if it fails.
+fn report(node: &Node, job: &'static str, failure: Option<&'static str>) {
+    if let Some(kind) = node.jobs.record(job, failure) {
+        tracing::warn!(
+            job,
+            error.kind = kind,
+            "the job failed; the next run retries"
+        );
+    }
+}
+
 /// Checks the dependencies of this node and updates `/readyz`.
 async fn watch(node: Node, readiness: Readiness) {
     let mut ticks = every(WATCH_PERIOD);
     loop {
         ticks.tick().await;
-        let is_ok = check_dependencies(&node, &readiness).await;
-        node.jobs.record("watch", is_ok);
+        let checked = check_dependencies(&node, &readiness).await;
+        report(&node, "watch", checked.err().map(|error| error.kind()));
     }
 }
 
@@ -125,9 +136,8 @@ async fn measure(node: Node) {
     let mut ticks = every(MEASURE_PERIOD);
     loop {
         ticks.tick().await;
-        // The database check reports an error; the next tick retries.
         let measured = measurements::query(&node).await;
-        node.jobs.record("measure", measured.is_ok());
+        report(&node, "measure", measured.err().map(|error| error.kind()));
     }
 }
 
@@ -137,12 +147,14 @@ async fn refresh_bins(node: Node, readiness: Readiness) {
     loop {
         ticks.tick().await;
         let refreshed = bins::refresh(&node, &node.bins).await;
-        node.jobs.record("refresh_bins", refreshed.is_ok());
-        match refreshed {
-            Ok(()) | Err(bins::Error::Damaged) => readiness.set("bins", Ok(())),
-            // The database check reports this error; the next tick retries.
-            Err(_) => {}
+        if matches!(refreshed, Ok(()) | Err(bins::Error::Damaged)) {
+            readiness.set("bins", Ok(()));
         }
+        let failure = refreshed.err().map(|error| match error {
+            bins::Error::Storage(error) => error.kind(),
+            _ => "damaged_bin_table",
+        });
+        report(&node, "refresh_bins", failure);
     }
 }
 
@@ -155,26 +167,22 @@ async fn refresh_card_ranges(node: Node, readiness: Readiness) {
     let mut is_ready = false;
     loop {
         let refreshed = networks::tend(&node, &node.card_networks).await;
-        node.jobs.record("card_ranges", refreshed.is_ok());
-        match refreshed {
-            Ok(()) => {
-                let missing = networks::missing_ranges(&node.card_networks);
-                is_ready |= missing.is_empty() || CARD_RANGES_TIMEOUT <= started_at.elapsed();
-                let outcome = match is_ready {
-                    true => Ok(()),
-                    false => Err(format!("no card ranges yet from {}", missing.join(", "))),
-                };
-                readiness.set("card_ranges", outcome);
-            }
-            Err(error) => {
-                if node.jobs.starts_failing("card_ranges", error.kind()) {
-                    tracing::warn!(
-                        job = "card_ranges",
-                        error.kind = error.kind(),
-                        "the card range job failed; the current card ranges remain in use"
-                    );
-                }
-            }
+        if refreshed.is_ok() {
+            let missing = networks::missing_ranges(&node.card_networks);
+            is_ready |= missing.is_empty() || CARD_RANGES_TIMEOUT <= started_at.elapsed();
+            let outcome = match is_ready {
+                true => Ok(()),
+                false => Err(format!("no card ranges yet from {}", missing.join(", "))),
+            };
+            readiness.set("card_ranges", outcome);
+        }
+        let failure = refreshed.err().map(|error| error.kind());
+        if let Some(kind) = node.jobs.record("card_ranges", failure) {
+            tracing::warn!(
+                job = "card_ranges",
+                error.kind = kind,
+                "the card range job failed; the current card ranges remain in use"
+            );
         }
         let delay = match is_ready {
             true => CARD_RANGES_PERIOD,
@@ -190,9 +198,8 @@ async fn complete_overdue_threeds(node: Node) {
     loop {
         ticks.tick().await;
         let completed = threeds::time_out_overdue(&node).await;
-        node.jobs.record("settle_threeds", completed.is_ok());
-        let kind = completed.err().map(|error| error.kind());
-        if let Some(kind) = kind.filter(|kind| node.jobs.starts_failing("settle_threeds", kind)) {
+        let failure = completed.err().map(|error| error.kind());
+        if let Some(kind) = node.jobs.record("settle_threeds", failure) {
             tracing::warn!(
                 job = "settle_threeds",
                 error.kind = kind,
@@ -207,9 +214,13 @@ async fn store_deprecated_calls(node: Node) {
     let mut ticks = every(DEPRECATIONS_PERIOD);
     loop {
         ticks.tick().await;
-        // Counts are retained for the next attempt; the database check reports the failure.
+        // Counts are retained for the next attempt.
         let written = node.deprecation_counts.write(&node.db).await;
-        node.jobs.record("deprecations", written.is_ok());
+        report(
+            &node,
+            "deprecations",
+            written.err().map(|error| error.kind()),
+        );
     }
 }
 
@@ -225,7 +236,7 @@ async fn maintain_security_codes(node: Node) {
             checked_at = Some(Instant::now());
         }
         security_codes::tend(&node.security_codes).await;
-        node.jobs.record("security_codes", true);
+        report(&node, "security_codes", None);
     }
 }
 
@@ -235,10 +246,9 @@ async fn heartbeat(node: Node) {
     let mut ticks = every(HEARTBEAT_PERIOD);
     loop {
         ticks.tick().await;
-        // The last known number holds until the next attempt; the database check reports the
-        // failure.
+        // The last known number holds until the next attempt.
         let written = rate_limits::write_heartbeat(&node.rate_limits).await;
-        node.jobs.record("heartbeat", written.is_ok());
+        report(&node, "heartbeat", written.err().map(|error| error.kind()));
     }
 }
 
@@ -248,10 +258,8 @@ async fn synchronize_clock(node: Node) {
     loop {
         ticks.tick().await;
         let synchronized = node.audit.synchronize_clock().await;
-        node.jobs.record("synchronize_clock", synchronized.is_ok());
-        let kind = synchronized.err().map(|error| error.kind());
-        if let Some(kind) = kind.filter(|kind| node.jobs.starts_failing("synchronize_clock", kind))
-        {
+        let failure = synchronized.err().map(|error| error.kind());
+        if let Some(kind) = node.jobs.record("synchronize_clock", failure) {
             tracing::warn!(
                 job = "synchronize_clock",
                 error.kind = kind,
@@ -267,11 +275,11 @@ async fn write_checkpoints(node: Node, readiness: Readiness) {
     loop {
         ticks.tick().await;
         let written = node.audit.checkpoint().await;
-        node.jobs.record("write_checkpoints", written.is_ok());
-        if let Err(error) = &written {
+        let failure = written.as_ref().err().map(CheckpointError::kind);
+        if let Some(kind) = node.jobs.record("write_checkpoints", failure) {
             tracing::error!(
                 job = "write_checkpoints",
-                error.kind = error.kind(),
+                error.kind = kind,
                 "no checkpoint of the audit log could be written"
             );
         }
@@ -299,11 +307,11 @@ async fn retain_logs(node: Node) {
     loop {
         ticks.tick().await;
         let retained = retain_once(&node, holder).await;
-        node.jobs.record("retain_logs", retained.is_ok());
-        if let Err(error) = retained {
+        let failure = retained.err().map(|error| error.kind());
+        if let Some(kind) = node.jobs.record("retain_logs", failure) {
             tracing::warn!(
                 job = "retain_logs",
-                error.kind = error.kind(),
+                error.kind = kind,
                 "expired days of the audit log could not be removed; tenants do not see them"
             );
         }
@@ -328,11 +336,11 @@ async fn maintain_webhooks(node: Node) {
     loop {
         ticks.tick().await;
         let maintained = maintain_webhooks_once(&node, holder).await;
-        node.jobs.record("webhooks", maintained.is_ok());
-        if let Err(error) = maintained {
+        let failure = maintained.err().map(|error| error.kind());
+        if let Some(kind) = node.jobs.record("webhooks", failure) {
             tracing::warn!(
                 job = "webhooks",
-                error.kind = error.kind(),
+                error.kind = kind,
                 "old deliveries of webhooks could not be removed; the next run retries"
             );
         }
@@ -384,19 +392,16 @@ async fn rotate_keys(node: Node) {
 
 async fn advance_rotations(node: &Node, holder: Uuid, ticks: &mut Interval) {
     let worked = rotation::work(node, holder).await;
-    node.jobs.record("rotate_keys", worked.is_ok());
-    match worked {
-        Ok(Some(true)) => ticks.reset_immediately(),
-        Ok(_) => {}
-        Err(error) => {
-            if node.jobs.starts_failing("rotate_keys", error.kind()) {
-                tracing::warn!(
-                    job = "rotate_keys",
-                    error.kind = error.kind(),
-                    "a key could not be rotated further; the next run continues"
-                );
-            }
-        }
+    if matches!(worked, Ok(Some(true))) {
+        ticks.reset_immediately();
+    }
+    let failure = worked.err().map(|error| error.kind());
+    if let Some(kind) = node.jobs.record("rotate_keys", failure) {
+        tracing::warn!(
+            job = "rotate_keys",
+            error.kind = kind,
+            "a key could not be rotated further; the next run continues"
+        );
     }
 }
 
@@ -409,11 +414,11 @@ async fn sweep(node: Node) {
     loop {
         ticks.tick().await;
         let swept = sweep_once(&node, holder).await;
-        node.jobs.record("sweep", swept.is_ok());
-        if let Err(error) = swept {
+        let failure = swept.err().map(|error| error.kind());
+        if let Some(kind) = node.jobs.record("sweep", failure) {
             tracing::warn!(
                 job = "sweep",
-                error.kind = error.kind(),
+                error.kind = kind,
                 "expired data could not be removed; it remains invisible"
             );
         }
@@ -444,8 +449,8 @@ pub async fn sweep_once(node: &Node, holder: Uuid) -> Result<Option<u64>, storag
     Ok(Some(removed))
 }
 
-/// Returns whether the database responds.
-async fn check_dependencies(node: &Node, readiness: &Readiness) -> bool {
+/// Fails if the database does not respond.
+async fn check_dependencies(node: &Node, readiness: &Readiness) -> Result<(), storage::Error> {
     let check = async |connection: &Connection| {
         let clock_skew = storage::clock_skew(connection).await?;
         let migrations = storage::check(connection).await;
@@ -454,13 +459,16 @@ async fn check_dependencies(node: &Node, readiness: &Readiness) -> bool {
             migrations,
         })
     };
-    let checked = node.db.with_connection(check).await;
-    let is_ok = checked.is_ok();
-    match checked {
-        Ok(status) => report(readiness, status),
-        Err(error) => readiness.set("database", Err(error.to_string())),
+    match node.db.with_connection(check).await {
+        Ok(status) => {
+            set_database_checks(readiness, status);
+            Ok(())
+        }
+        Err(error) => {
+            readiness.set("database", Err(error.to_string()));
+            Err(error)
+        }
     }
-    is_ok
 }
 
 /// Result of one check of the database.
@@ -469,7 +477,7 @@ struct DatabaseStatus {
     migrations: Result<(), storage::Error>,
 }
 
-fn report(readiness: &Readiness, status: DatabaseStatus) {
+fn set_database_checks(readiness: &Readiness, status: DatabaseStatus) {
     let DatabaseStatus {
         clock_skew,
         migrations,
