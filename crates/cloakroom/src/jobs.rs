@@ -7,7 +7,7 @@ use cloakroom_core::vault::Vault;
 use cloakroom_core::{idempotency, rate_limits};
 use cloakroom_management::{applications, sessions, tenants};
 use cloakroom_pages::checkout;
-use cloakroom_platform::storage::{self, Connection};
+use cloakroom_platform::storage;
 use cloakroom_platform::telemetry::catalog;
 use cloakroom_platform::{certificates, ids};
 use cloakroom_threeds::{networks, sessions as threeds};
@@ -18,6 +18,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep};
 use uuid::Uuid;
 
 use crate::admin::Readiness;
+use crate::database_check::DatabaseCheck;
 use crate::node::Node;
 use crate::{measurements, rotation, sinks};
 
@@ -64,9 +65,6 @@ const SWEEP_LEASE: Duration = Duration::from_secs(60);
 const TENANT_WRITE_GRACE: Duration = Duration::from_secs(10 * 60);
 /// An imported BIN table is in use on every node within ten seconds, including the load.
 const BINS_PERIOD: Duration = Duration::from_secs(4);
-/// A node whose clock differs by more is not trusted with deadlines and log times.
-const CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
-const CLOCK_SKEW_WARN: Duration = Duration::from_secs(2);
 
 /// Starts all jobs; dropping the set stops them.
 pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
@@ -113,9 +111,10 @@ fn report(node: &Node, job: &'static str, failure: Option<&'static str>) {
 /// Checks the dependencies of this node and updates `/readyz`.
 async fn watch(node: Node, readiness: Readiness) {
     let mut ticks = every(WATCH_PERIOD);
+    let mut database = DatabaseCheck::default();
     loop {
         ticks.tick().await;
-        let checked = check_dependencies(&node, &readiness).await;
+        let checked = database.run(&node, &readiness).await;
         report(&node, "watch", checked.err().map(|error| error.kind()));
     }
 }
@@ -447,56 +446,4 @@ pub async fn sweep_once(node: &Node, holder: Uuid) -> Result<Option<u64>, storag
     tenants::delete_due(node).await?;
     tenants::sweep(node, TENANT_WRITE_GRACE).await?;
     Ok(Some(removed))
-}
-
-/// Fails if the database does not respond.
-async fn check_dependencies(node: &Node, readiness: &Readiness) -> Result<(), storage::Error> {
-    let check = async |connection: &Connection| {
-        let clock_skew = storage::clock_skew(connection).await?;
-        let migrations = storage::check(connection).await;
-        Ok(DatabaseStatus {
-            clock_skew,
-            migrations,
-        })
-    };
-    match node.db.with_connection(check).await {
-        Ok(status) => {
-            set_database_checks(readiness, status);
-            Ok(())
-        }
-        Err(error) => {
-            readiness.set("database", Err(error.to_string()));
-            Err(error)
-        }
-    }
-}
-
-/// Result of one check of the database.
-struct DatabaseStatus {
-    clock_skew: Duration,
-    migrations: Result<(), storage::Error>,
-}
-
-fn set_database_checks(readiness: &Readiness, status: DatabaseStatus) {
-    let DatabaseStatus {
-        clock_skew,
-        migrations,
-    } = status;
-    readiness.set("database", Ok(()));
-    readiness.set("migrations", migrations.map_err(|error| error.to_string()));
-    catalog::CLOCK_SKEW.set(clock_skew.as_secs_f64());
-    if clock_skew > CLOCK_SKEW_WARN {
-        tracing::warn!(
-            job = "watch",
-            "this node's clock differs from the database's"
-        );
-    }
-    let clock = match clock_skew {
-        skew if skew > CLOCK_SKEW_MAX => Err(format!(
-            "this node's clock is {} s off the database's; the limit is 60 s",
-            skew.as_secs()
-        )),
-        _ => Ok(()),
-    };
-    readiness.set("clock", clock);
 }

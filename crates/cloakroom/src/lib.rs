@@ -6,6 +6,7 @@
 
 pub mod admin;
 pub mod crypto_inventory;
+mod database_check;
 pub mod doctor;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
