@@ -176,7 +176,7 @@ catalog! {
 
     // Integrity
     Counter INTEGRITY_ERRORS = "cloakroom_integrity_errors_total" {}
-        "Values that could not be authenticated when they were decrypted.";
+        "Values that could not be authenticated when they were decrypted, by requests, jobs and rotations of keys.";
     Counter ACCESS_ALTERED_ROWS = "cloakroom_access_altered_rows_total" {}
         "Rows that grant access and were changed outside of Cloakroom. They grant nothing.";
     Counter ACCESS_STALE_ROWS = "cloakroom_access_stale_rows_total" {}
@@ -234,6 +234,8 @@ catalog! {
         "Attempts to write audit log entries of reads that failed. They are repeated.";
     Counter AUDIT_CHECKPOINTS = "cloakroom_audit_checkpoints_total" {}
         "Checkpoints of the audit log that this node wrote.";
+    Counter AUDIT_ENTRIES_MISSING = "cloakroom_audit_entries_missing_total" {}
+        "Entries that a checkpoint states and the audit log lacks, as found by streams.";
     Counter AUDIT_UNCLOSED_DAYS = "cloakroom_audit_day_close_failures_total" {}
         "Attempts to close a day of the audit log whose entries do not verify.";
     Counter AUDIT_SINK_FAILURES = "cloakroom_audit_sink_failures_total" {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use cloakroom_core::audit::{self, EntityKind, Entry, Operation};
 use cloakroom_platform::config::Config;
 use cloakroom_platform::storage;
-use cloakroom_platform::telemetry::catalog;
 use jiff::Timestamp;
 use serde_json::Map;
 use uuid::Uuid;
@@ -134,8 +133,8 @@ fn storage_only<T>(result: Result<T, Error>) -> Result<Option<T>, storage::Error
     match result {
         Ok(value) => Ok(Some(value)),
         Err(Error::Storage(error)) => Err(error),
-        Err(_) => {
-            catalog::THREEDS_SESSIONS_UNREADABLE.increment(1);
+        Err(error) => {
+            sealed::count_unreadable(&error);
             Ok(None)
         }
     }

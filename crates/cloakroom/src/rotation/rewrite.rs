@@ -67,8 +67,23 @@ pub(super) async fn page(node: &Node, rotation: &Rotation) -> Result<Step, Error
     };
     store::save_progress(&node.db, rotation, (step, position), counts).await?;
     catalog::KEY_ROTATION_ROWS.increment(page.rewritten);
+    report_unreadable(rotation, page.unreadable);
     sleep(pause(started_at.elapsed(), page.scanned)).await;
     Ok(Step::Page { step, position })
+}
+
+/// Rows that were altered outside the vault. No request may ever read them.
+fn report_unreadable(rotation: &Rotation, rows: u64) {
+    if rows > 0 {
+        catalog::INTEGRITY_ERRORS.increment(rows);
+        tracing::error!(
+            job = "rotate_keys",
+            error.kind = "integrity_error",
+            tenant.id = %rotation.tenant.uuid,
+            count = rows,
+            "rows were changed outside the vault; the former key cannot be destroyed before they are restored or deleted"
+        );
+    }
 }
 
 /// The table that is being rewritten; `None` after the last one.

@@ -246,7 +246,8 @@ fn posts(lines: &[String], checkpoint: i64) -> Vec<post::Post> {
 
 /// Entries that are gone cannot be sent. The sink gets the rest, and its verification finds them missing.
 fn report_missing(sink: StreamSink, missing: i64) {
-    if missing > 0 {
+    if let Ok(count @ 1..) = u64::try_from(missing) {
+        catalog::AUDIT_ENTRIES_MISSING.increment(count);
         tracing::error!(
             job = sink.name(),
             error.kind = "audit_entries_missing",

@@ -145,10 +145,22 @@ async fn open_all(server: &ThreedsServer, rows: Vec<FoundRow>) -> Vec<Session> {
         // The keys of a deleted tenant are destroyed before its rows.
         match open(server, row).await {
             Ok(session) => sessions.push(session),
-            Err(_) => catalog::THREEDS_SESSIONS_UNREADABLE.increment(1),
+            Err(error) => count_unreadable(&error),
         }
     }
     sessions
+}
+
+/// Counts a session that a job cannot read. During an outage of the key provider, no session can be read.
+pub(in crate::sessions) fn count_unreadable(error: &Error) {
+    catalog::THREEDS_SESSIONS_UNREADABLE.increment(1);
+    if matches!(error, Error::Keys(keys::Error::Integrity)) {
+        catalog::INTEGRITY_ERRORS.increment(1);
+        tracing::error!(
+            error.kind = "integrity_error",
+            "a 3-D Secure session was changed outside the vault"
+        );
+    }
 }
 
 async fn open(server: &ThreedsServer, row: FoundRow) -> Result<Session, Error> {

@@ -8,6 +8,7 @@ use cloakroom::rotation::{self, Phase};
 use cloakroom::tokens::{Scope, verify_histories};
 use cloakroom::{access, access_change, audit, rate_limits};
 use cloakroom_crypto::KeyPurpose;
+use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::json;
 
 use super::{Fixture, HOLDER};
@@ -139,7 +140,9 @@ async fn rows_that_were_skipped_are_found_by_the_proof() {
 }
 
 #[tokio::test]
-async fn rows_that_do_not_decrypt_keep_the_old_key_alive() {
+async fn rows_that_do_not_decrypt_keep_the_old_key_alive_and_are_counted() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _counting = metrics::set_default_local_recorder(&recorder);
     let fixture = Fixture::create(3).await;
     let victim = &fixture.tokens[0];
     fixture
@@ -159,6 +162,11 @@ async fn rows_that_do_not_decrypt_keep_the_old_key_alive() {
     assert_eq!(fixture.phase().await, Phase::Proving);
     let status = rotation::status(&fixture.vault.vault).await.unwrap();
     assert_eq!(status[0].rotation.unreadable, 1);
+    let text = recorder.handle().render();
+    let counted = text
+        .lines()
+        .find(|it| it.starts_with("cloakroom_integrity_errors_total"));
+    assert_eq!(counted, Some("cloakroom_integrity_errors_total 1"));
     // Without the row, the rotation is completed. Scans are repeated once a minute.
     fixture
         .execute("update key_rotation set phase_at = now()")
