@@ -11,6 +11,7 @@ use cloakroom::threeds::networks::CardNetworks;
 use cloakroom::threeds::{ThreedsServer, sessions};
 use cloakroom::{Node, jobs, router};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 
 /// All listeners, bound but not yet accepting requests.
 pub(crate) struct Listeners {
@@ -61,19 +62,22 @@ impl Listeners {
     ) -> anyhow::Result<()> {
         let readiness = self.readiness;
         let mut jobs = jobs::start(&vault, &readiness);
-        jobs.spawn(admin::export_metrics(
-            readiness.clone(),
-            telemetry.clone(),
-            vault.clone(),
-        ));
+        if telemetry.export_interval().is_some() {
+            jobs.spawn(admin::export_metrics(
+                readiness.clone(),
+                telemetry.clone(),
+                vault.clone(),
+            ));
+        }
         let (drained, wait_drained) = tokio::sync::oneshot::channel::<()>();
         let admin_app = admin::router(readiness.clone(), telemetry.clone(), Some(vault.clone()));
         let admin = self.admin.run(admin_app, async {
             let _ = wait_drained.await;
         });
+        let mut stopped = Ok(());
         let api = async {
             let stop = async {
-                stop.await;
+                stopped = wait_for_stop(&mut jobs, stop).await;
                 readiness.drain();
             };
             self.api.run(router::api(vault.clone()), stop).await;
@@ -106,7 +110,21 @@ impl Listeners {
         // The last counts.
         telemetry.export_metrics().await;
         tokio::task::spawn_blocking(move || telemetry.shutdown()).await?;
-        Ok(())
+        stopped
+    }
+}
+
+/// Waits until the node is to stop. Fails if a job ends: none does by itself, and a node without it would seem to be healthy.
+async fn wait_for_stop(
+    jobs: &mut JoinSet<()>,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    tokio::select! {
+        () = stop => Ok(()),
+        Some(_ended) = jobs.join_next() => {
+            tracing::error!("a background job has ended; the node stops");
+            anyhow::bail!("a background job has ended; the log has the location of its panic")
+        }
     }
 }
 
@@ -120,4 +138,21 @@ pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_node_stops_with_an_error_if_a_job_ends() {
+        let mut jobs = JoinSet::new();
+        jobs.spawn(pending());
+        assert!(wait_for_stop(&mut jobs, ready(())).await.is_ok());
+
+        jobs.spawn(async { panic!("a bug") });
+        assert!(wait_for_stop(&mut jobs, pending()).await.is_err());
+    }
 }

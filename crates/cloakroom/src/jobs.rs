@@ -66,7 +66,7 @@ const TENANT_WRITE_GRACE: Duration = Duration::from_secs(10 * 60);
 /// An imported BIN table is in use on every node within ten seconds, including the load.
 const BINS_PERIOD: Duration = Duration::from_secs(4);
 
-/// Starts all jobs; dropping the set stops them.
+/// Starts all jobs, none of which ends by itself; dropping the set stops them.
 pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
     let mut jobs = JoinSet::new();
     jobs.spawn(watch(node.clone(), readiness.clone()));
@@ -84,7 +84,10 @@ pub fn start(node: &Node, readiness: &Readiness) -> JoinSet<()> {
     jobs.spawn(store_deprecated_calls(node.clone()));
     jobs.spawn(deliveries::run(node.webhooks.clone()));
     jobs.spawn(maintain_webhooks(node.clone()));
-    jobs.spawn(certificates::watch(node.certificates()));
+    let certificates = node.certificates();
+    if !certificates.is_empty() {
+        jobs.spawn(certificates::watch(certificates));
+    }
     jobs.spawn(measure(node.clone()));
     jobs.spawn(rotate_keys(node.clone()));
     jobs

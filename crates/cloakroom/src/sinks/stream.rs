@@ -74,7 +74,14 @@ pub(super) async fn run(vault: Vault) {
             tasks.spawn(feed(vault.clone(), stream));
         }
     }
-    while tasks.join_next().await.is_some() {}
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended
+            && let Ok(panic) = error.try_into_panic()
+        {
+            // Ends this job, and with it the node, like a panic of any other job.
+            std::panic::resume_unwind(panic);
+        }
+    }
 }
 
 async fn feed(vault: Vault, stream: std::sync::Arc<Stream>) {
