@@ -40,6 +40,7 @@ mod proxies;
 mod proxy;
 mod queries;
 mod rate_limits;
+mod readiness;
 mod rotation;
 mod security_codes;
 mod sessions;
