@@ -12,11 +12,11 @@ use cloakroom_core::vault::Vault;
 use cloakroom_platform::config::Config;
 use cloakroom_platform::telemetry::catalog;
 use cloakroom_platform::{ids, storage};
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use uuid::Uuid;
 
-use super::{Error, file, post, syslog, tls};
+use super::{Error, blocking, file, post, syslog, tls};
 
 const PERIOD: Duration = Duration::from_secs(2);
 /// Time for one page of entries, a few megabytes.
@@ -145,6 +145,7 @@ impl Stream {
             self.received.store(known.checkpoint, Ordering::Release);
             let known = position.insert(known);
             let Some(page) = audit::read_stream_page(&vault.audit, known).await? else {
+                super::lacking(vault, known.checkpoint).await?;
                 return Ok(entries);
             };
             report_missing(self.sink, page.missing);
@@ -204,12 +205,15 @@ impl Stream {
 /// What a sink lacks, for diagnostics: the number of checkpoints that it has not received with their entries.
 pub async fn waiting_stream(vault: &Vault, sink: StreamSink) -> Result<i64, Error> {
     let received = stored_position(vault, sink).await?;
-    Ok(vault.audit.newest_checkpoint().await? - received)
+    super::lacking(vault, received).await
 }
 
 async fn stored_position(vault: &Vault, sink: StreamSink) -> Result<i64, Error> {
     match &vault.config.audit.stream_file {
-        Some(path) if sink == StreamSink::File => file::read_position(path),
+        Some(path) if sink == StreamSink::File => {
+            let path = path.clone();
+            blocking(move || file::read_position(&path)).await
+        }
         _ => Ok(vault.audit.shipped(sink.name()).await?),
     }
 }
@@ -220,12 +224,11 @@ async fn in_time(sent: impl Future<Output = Result<(), Error>>) -> Result<(), Er
 
 /// Appends lines, then stores the position beside the file.
 async fn append(path: PathBuf, lines: Vec<String>, checkpoint: i64) -> Result<(), Error> {
-    let appended = spawn_blocking(move || {
+    let append = move || {
         file::append_lines(&path, &lines)?;
         file::write_position(&path, checkpoint)
-    });
-    // The task neither panics nor is canceled.
-    appended.await.map_err(std::io::Error::other)?
+    };
+    blocking(append).await
 }
 
 /// Splits lines into requests.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use cloakroom::audit::TrustedCheckpoints;
 use cloakroom::config::Secret;
-use cloakroom::sinks::{self, Error, Sink};
+use cloakroom::sinks::{self, Error, Sink, Stream, StreamSink};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::ServerConfig;
@@ -20,11 +20,19 @@ use crate::support::{Client, TestVault};
 /// Everything that a server received, one element for each connection.
 pub(super) type Received = Arc<Mutex<Vec<String>>>;
 
-/// A TLS server that answers each chunk it reads with `reply`, and returns its port.
-#[expect(clippy::disallowed_methods, reason = "the server ends with the test")]
+/// A TLS server that responds to each request with `reply`, and returns its port.
 pub(super) async fn start(
     folder: &Path,
     reply: Arc<Mutex<&'static str>>,
+    received: Received,
+) -> u16 {
+    start_with(folder, move || *reply.lock().unwrap(), received).await
+}
+
+#[expect(clippy::disallowed_methods, reason = "the server ends with the test")]
+async fn start_with(
+    folder: &Path,
+    mut reply: impl FnMut() -> &'static str + Send + 'static,
     received: Received,
 ) -> u16 {
     let CertifiedKey { cert, signing_key } =
@@ -54,7 +62,7 @@ pub(super) async fn start(
                 // A checkpoint ends with its signature, a line of JSON with the brace.
                 let is_complete = text.ends_with("=\n") || text.ends_with("]}\n");
                 if is_request && is_complete {
-                    let reply = *reply.lock().unwrap();
+                    let reply = reply();
                     stream.write_all(reply.as_bytes()).await.unwrap();
                     stream.flush().await.unwrap();
                 }
@@ -164,6 +172,82 @@ async fn every_node_measures_what_a_sink_lacks_whichever_ships() {
         .unwrap();
     sinks::ship_all(&node.vault, Sink::Url, this).await.unwrap();
     assert_eq!(measure().await, waiting(0));
+}
+
+/// The first part of what a sink lacks is not sent again if a later one fails.
+#[tokio::test]
+async fn a_sink_that_fails_again_and_again_makes_progress() {
+    const CHECKPOINTS: i64 = 25;
+    let folder = tempfile::tempdir().unwrap();
+    let mut requests = 0;
+    let reply = move || {
+        requests += 1;
+        // The second part fails at its second checkpoint, the repeated one does not.
+        if requests == 12 { UNAVAILABLE } else { OK }
+    };
+    let port = start_with(folder.path(), reply, Received::default()).await;
+    let vault = TestVault::start().await;
+    let node = vault
+        .node_with(|config| {
+            let url = format!("https://localhost:{port}/checkpoints");
+            config.audit.sink_url = Some(Secret::new(url));
+            config.audit.sink_ca_file = Some(folder.path().join("ca.pem"));
+        })
+        .await;
+    let client = vault.revealing_client().await.at(&node.base_url);
+    for number in 0..CHECKPOINTS {
+        write_checkpoint(&node, &client, &number.to_string()).await;
+    }
+    let holder = cloakroom::ids::new_uuid();
+
+    let failed = sinks::ship_all(&node.vault, Sink::Url, holder).await;
+
+    assert!(matches!(failed, Err(Error::Status(503))), "{failed:?}");
+    let waiting = sinks::waiting(&node.vault, Sink::Url).await.unwrap();
+    assert_eq!(waiting, CHECKPOINTS - 10);
+    sinks::ship_all(&node.vault, Sink::Url, holder)
+        .await
+        .unwrap();
+    let waiting = sinks::waiting(&node.vault, Sink::Url).await.unwrap();
+    assert_eq!(waiting, 0);
+}
+
+/// After a restore, new checkpoints reuse the numbers of those that a file has received.
+#[tokio::test]
+async fn files_that_are_ahead_of_a_restored_log_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sink, stream) = (folder.path().join("sink"), folder.path().join("stream"));
+    let vault = TestVault::start().await;
+    let node = vault
+        .node_with(|config| {
+            config.audit.sink_file = Some(sink.clone());
+            config.audit.stream_file = Some(stream.clone());
+        })
+        .await;
+    let client = vault.revealing_client().await.at(&node.base_url);
+    write_checkpoint(&node, &client, "a").await;
+    let holder = cloakroom::ids::new_uuid();
+    let ship = async || {
+        let shipped = sinks::ship_all(&node.vault, Sink::File, holder).await;
+        let streaming = Stream::new(StreamSink::File, holder);
+        (shipped, streaming.send_all(&node.vault).await)
+    };
+    let (shipped, streamed) = ship().await;
+    assert!(
+        shipped.is_ok() && streamed.is_ok(),
+        "{shipped:?} {streamed:?}"
+    );
+
+    std::fs::write(&sink, "{\"number\": 1000}\n").unwrap();
+    std::fs::write(folder.path().join("stream.position"), "1000").unwrap();
+
+    let (shipped, streamed) = ship().await;
+    assert!(matches!(shipped, Err(Error::Ahead)), "{shipped:?}");
+    assert!(matches!(streamed, Err(Error::Ahead)), "{streamed:?}");
+    let lacking = sinks::waiting(&node.vault, Sink::File).await;
+    assert!(matches!(lacking, Err(Error::Ahead)), "{lacking:?}");
+    let lacking = sinks::waiting_stream(&node.vault, StreamSink::File).await;
+    assert!(matches!(lacking, Err(Error::Ahead)), "{lacking:?}");
 }
 
 #[tokio::test]
