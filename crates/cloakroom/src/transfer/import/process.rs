@@ -71,14 +71,14 @@ impl Context {
     pub(super) async fn process(&self, batch: Batch) -> Result<BatchReport, Error> {
         let mut report = match &batch.known {
             Some((known, row_mac)) => self.skip(&batch, known, row_mac)?,
-            None => self.import_patiently(&batch).await?,
+            None => self.import_with_retries(&batch).await?,
         };
         batch.number_lines(&mut report);
         Ok(report)
     }
 
     /// Imports a batch. Repeats it while the database is unavailable.
-    async fn import_patiently(&self, batch: &Batch) -> Result<BatchReport, Error> {
+    async fn import_with_retries(&self, batch: &Batch) -> Result<BatchReport, Error> {
         let mut outcome = self.import(batch).await;
         for pause in PAUSES {
             let failure = outcome.as_ref().err();
