@@ -347,7 +347,7 @@ fn a_signal_during_the_start_stops_it_and_leaves_nothing_behind() {
     let cases: [(&str, u64, &[&str]); 3] = [
         ("INT", 300, &["--database-url", &silent]),
         ("INT", 300, &[]),
-        ("TERM", 1500, &["--nodes", "2"]),
+        ("TERM", 500, &["--nodes", "2"]),
     ];
     for (signal, delay_ms, arguments) in cases {
         let folder = tempfile::tempdir().unwrap();
@@ -368,7 +368,8 @@ fn a_signal_during_the_start_stops_it_and_leaves_nothing_behind() {
         let output = child.wait_with_output().unwrap();
 
         assert!(output.status.success(), "{arguments:?}: {output:?}");
-        assert!(since.elapsed() < Duration::from_secs(20), "{arguments:?}");
+        // A start that ignores the signal waits for the silent database for ever, and would print its keys elsewhere.
+        assert!(since.elapsed() < Duration::from_secs(120), "{arguments:?}");
         assert!(output.stdout.is_empty(), "{arguments:?}: {output:?}");
         assert_eq!(processes_of(folder.path()), Vec::<String>::new());
         let left = std::fs::read_dir(folder.path()).unwrap();

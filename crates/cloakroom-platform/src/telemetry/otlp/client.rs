@@ -50,7 +50,7 @@ pub enum Error {
     Http(#[from] hyper::Error),
     #[error("the response of the collector is too long or incomplete")]
     Response,
-    #[error("the collector did not answer in time")]
+    #[error("the collector did not respond in time")]
     Timeout,
     #[error("the exporter has ended")]
     Ended,
