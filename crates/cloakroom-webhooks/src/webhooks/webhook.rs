@@ -1,6 +1,6 @@
 //! A webhook: validation of requests, and the row with its MAC.
 
-use cloakroom_core::access::{AuthenticatedRow, TenantSettings, check_name};
+use cloakroom_core::access::{AuthenticatedRow, TenantSettings, check_name, optional_part};
 use cloakroom_core::events::EventKind;
 use cloakroom_egress::{DestinationUrl, Egress};
 use cloakroom_platform::api::FieldError;
@@ -70,7 +70,7 @@ impl AuthenticatedRow for WebhookRow {
             self.id.into_bytes().to_vec(),
             self.name.clone().into_bytes(),
             self.url.clone().into_bytes(),
-            self.notify_email.clone().unwrap_or_default().into_bytes(),
+            optional_part(self.notify_email.as_deref().map(str::as_bytes)),
             vec![u8::from(self.is_enabled)],
             self.secret.clone(),
         ];
