@@ -368,7 +368,7 @@ fn a_signal_during_the_start_stops_it_and_leaves_nothing_behind() {
         let output = child.wait_with_output().unwrap();
 
         assert!(output.status.success(), "{arguments:?}: {output:?}");
-        // A start that ignores the signal waits for the silent database for ever, and would print its keys elsewhere.
+        // A start that ignores the signal waits for the silent database forever.
         assert!(since.elapsed() < Duration::from_secs(120), "{arguments:?}");
         assert!(output.stdout.is_empty(), "{arguments:?}: {output:?}");
         assert_eq!(processes_of(folder.path()), Vec::<String>::new());

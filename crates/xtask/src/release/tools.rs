@@ -10,11 +10,13 @@ use cloakroom_devtools::{packages, process, workspace};
 use crate::cargo_tools::CargoTool;
 
 /// Programs and their Debian packages.
-const PROGRAMS: [(&str, &str); 15] = [
+const PROGRAMS: [(&str, &str); 16] = [
     ("/usr/lib/podman/aardvark-dns", "aardvark-dns"),
     ("/usr/lib/podman/netavark", "netavark"),
     ("buildah", "buildah"),
     ("envsubst", "gettext-base"),
+    // netavark runs it, and does not depend on it.
+    ("iptables", "iptables"),
     ("lintian", "lintian"),
     ("minisign", "minisign"),
     ("mmdebstrap", "mmdebstrap"),
