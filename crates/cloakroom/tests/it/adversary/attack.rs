@@ -111,14 +111,13 @@ pub(super) fn attacks_on(
         attacks.push(attack(None, Manipulation::Reorder, both, exchanged));
     }
     for column in &table.columns {
-        for value in edits(column, &target[&column.name]) {
-            attacks.push(attack(
-                Some(column),
-                Manipulation::Edit,
-                vec![target.clone()],
-                vec![with(target, column, value)],
-            ));
-        }
+        let edited = with(target, column, edited(column, &target[&column.name]));
+        attacks.push(attack(
+            Some(column),
+            Manipulation::Edit,
+            vec![target.clone()],
+            vec![edited],
+        ));
         if column.is_nullable && !target[&column.name].is_null() {
             let cleared = with(target, column, Value::Null);
             attacks.push(attack(
@@ -136,6 +135,19 @@ pub(super) fn attacks_on(
             let both = vec![target.clone(), donor.clone()];
             attacks.push(attack(Some(column), Manipulation::Swap, both, exchanged));
         }
+    }
+    // Last, so that a scene that has to be set again for one of them has all other attacks behind it.
+    let empty = table
+        .columns
+        .iter()
+        .filter_map(|column| Some((column, empty_for_null(column, &target[&column.name])?)));
+    for (column, empty) in empty {
+        attacks.push(attack(
+            Some(column),
+            Manipulation::Edit,
+            vec![target.clone()],
+            vec![with(target, column, empty)],
+        ));
     }
     attacks
 }
@@ -182,18 +194,15 @@ fn copy_of(table: &Table, row: &Value) -> Value {
     with(row, column, edited(column, &row[&column.name]))
 }
 
-/// Other values of the column; in place of null also the empty one, which a MAC must not take for null.
-fn edits(column: &Column, value: &Value) -> Vec<Value> {
+/// The empty value in place of null, which a MAC must not take for null.
+fn empty_for_null(column: &Column, value: &Value) -> Option<Value> {
     let empty = match column.kind.as_str() {
-        "text" => Some(json!("")),
-        "bytea" => Some(json!("\\x")),
-        "text[]" | "bytea[]" => Some(json!([])),
-        _ => None,
+        "text" => json!(""),
+        "bytea" => json!("\\x"),
+        "text[]" | "bytea[]" => json!([]),
+        _ => return None,
     };
-    let empty = empty.filter(|_| value.is_null());
-    std::iter::once(edited(column, value))
-        .chain(empty)
-        .collect()
+    value.is_null().then_some(empty)
 }
 
 /// Another valid value of the column's type.
