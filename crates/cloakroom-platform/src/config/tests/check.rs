@@ -205,12 +205,23 @@ fn plaintext_is_allowed_on_one_host_and_in_test_vaults() {
 
 #[test]
 fn secret_files_readable_by_other_users_are_reported() {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cloakroom.toml");
     let url_file = folder.path().join("database.url");
+    std::fs::write(&path, "").unwrap();
     std::fs::write(&url_file, "postgres://u:p@127.0.0.1/x").unwrap();
+    // The pipeline runs as root, whose files the group may read.
+    let is_root = std::fs::metadata(&path).unwrap().uid() == 0;
+    let give_to = |user| {
+        for file in [&path, &url_file] {
+            chown(file, Some(user), None).unwrap();
+        }
+    };
+    if is_root {
+        give_to(12_345);
+    }
     let check = |text: &str, mode: u32, environment| {
         std::fs::write(&path, text).unwrap();
         for file in [&path, &url_file] {
@@ -245,6 +256,14 @@ fn secret_files_readable_by_other_users_are_reported() {
     );
     let without = check("[log]\nlevel = \"info\"", 0o644, Environment::Test);
     assert_eq!(without, [(file.clone(), Severity::Warning)]);
+    if is_root {
+        give_to(0);
+        assert_eq!(check(inline, 0o640, Environment::Production), []);
+        assert_eq!(
+            check(inline, 0o644, Environment::Production),
+            both(Severity::Error)
+        );
+    }
 }
 
 #[test]
