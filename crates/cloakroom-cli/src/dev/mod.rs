@@ -137,10 +137,7 @@ async fn run_vault(
     if !arguments.json {
         announce_start();
     }
-    let listen = loopback(arguments.listen)?;
-    if !config.admin.listen.ip().is_loopback() {
-        bail!("`cloakroom dev` listens on loopback addresses only: change admin.listen");
-    }
+    let listen = loopback(&config, arguments.listen)?;
     let shop_server = arguments.shop.find_server()?;
     let shop = arguments.shop.start().await?;
     let processors = Processors::start(arguments.processors).await?;
@@ -153,11 +150,12 @@ async fn run_vault(
     config.root_key.file = Some(root_key);
     let simulator = SimulatorProcess::start(folder.path()).await?;
     simulator.configure(folder.path(), &mut config)?;
-    if let Some(shop) = &shop {
-        shop.configure(folder.path(), &mut config)?;
-    } else if let Some(processors) = &processors {
-        processors.configure(folder.path(), &mut config)?;
-    }
+    permit_destinations(
+        shop.as_ref(),
+        processors.as_ref(),
+        folder.path(),
+        &mut config,
+    )?;
     let config_file = environment::write_configuration(folder.path(), &config)?;
     let telemetry = telemetry::start(&config)?;
     let listeners = Listeners::bind(&config).await?;
@@ -187,24 +185,38 @@ async fn run_vault(
     let others = more_nodes(config, arguments.nodes - 1).await?;
     let url_of = |(listeners, _): &(Listeners, _)| format!("http://{}", listeners.api_address());
     let node_urls = others.iter().map(url_of);
-    let acs_url = simulator.ready.acs_url.clone();
     let ready = Ready {
         base_url,
         admin_url: format!("http://{}", listeners.admin_address()),
         node_urls: std::iter::once(own_url).chain(node_urls).collect(),
         tenant_id: tenant.id.uuid,
         keys,
-        threeds: Threeds { acs_url },
+        threeds: Threeds {
+            acs_url: simulator.ready.acs_url.clone(),
+        },
         config_file,
         processors: Processors::variables(processors.as_ref()),
         shop: shop_ready,
     };
     let nodes = std::iter::once((listeners, vault)).chain(others);
-    let announce = || announce(&ready, &options);
     // The receiver exists as long as this future.
     let _sent = started.send(());
-    run_all(nodes, &telemetry, announce, stop).await?;
+    run_all(nodes, &telemetry, || announce(&ready, &options), stop).await?;
     scratch.stop().await
+}
+
+/// Lets the proxy reach the demo shop's processors, or those of `--processors`.
+fn permit_destinations(
+    shop: Option<&Shop>,
+    processors: Option<&Processors>,
+    folder: &Path,
+    config: &mut Config,
+) -> anyhow::Result<()> {
+    match (shop, processors) {
+        (Some(shop), _) => shop.configure(folder, config),
+        (None, Some(processors)) => processors.configure(folder, config),
+        (None, None) => Ok(()),
+    }
 }
 
 fn announcement(arguments: &DevArguments, config: &Config, folder: &Path) -> Announcement {
@@ -304,7 +316,10 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| expected.to_owned())
 }
 
-fn loopback(requested: Option<SocketAddr>) -> anyhow::Result<SocketAddr> {
+fn loopback(config: &Config, requested: Option<SocketAddr>) -> anyhow::Result<SocketAddr> {
+    if !config.admin.listen.ip().is_loopback() {
+        bail!("`cloakroom dev` listens on loopback addresses only: change admin.listen");
+    }
     let address = match requested {
         Some(address) => address,
         None => {

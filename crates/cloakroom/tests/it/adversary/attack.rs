@@ -51,6 +51,22 @@ pub(super) struct Attack {
 }
 
 impl Attack {
+    fn new(
+        table: &Table,
+        column: Option<&Column>,
+        manipulation: Manipulation,
+        removed: Vec<Value>,
+        added: Vec<Value>,
+    ) -> Self {
+        Self {
+            table: table.clone(),
+            column: column.map(|column| column.name.clone()),
+            manipulation,
+            removed,
+            added,
+        }
+    }
+
     /// Table and column, and the manipulation, as the list of expected outcomes has them.
     pub(super) fn place(&self) -> (String, String) {
         let place = match &self.column {
@@ -68,12 +84,8 @@ pub(super) fn attacks_on(
     rows: &[Value],
     victim: usize,
 ) -> Vec<Attack> {
-    let attack = |column: Option<&Column>, manipulation, removed: Vec<Value>, added| Attack {
-        table: table.clone(),
-        column: column.map(|column| column.name.clone()),
-        manipulation,
-        removed,
-        added,
+    let attack = |manipulation, removed: Vec<Value>, added| {
+        Attack::new(table, None, manipulation, removed, added)
     };
     let mut attacks = Vec::new();
     for former in old {
@@ -81,25 +93,14 @@ pub(super) fn attacks_on(
         let current = rows.iter().find(|row| table.identity(row) == identity);
         if current != Some(former) {
             let removed = current.into_iter().cloned().collect();
-            attacks.push(attack(
-                None,
-                Manipulation::Restore,
-                removed,
-                vec![former.clone()],
-            ));
+            attacks.push(attack(Manipulation::Restore, removed, vec![former.clone()]));
         }
     }
     let Some(target) = rows.get(victim) else {
         return attacks;
     };
+    attacks.push(attack(Manipulation::Delete, vec![target.clone()], vec![]));
     attacks.push(attack(
-        None,
-        Manipulation::Delete,
-        vec![target.clone()],
-        vec![],
-    ));
-    attacks.push(attack(
-        None,
         Manipulation::Insert,
         vec![],
         vec![copy_of(table, target)],
@@ -108,12 +109,22 @@ pub(super) fn attacks_on(
     if let Some(donor) = donor {
         let exchanged = exchange(target, donor, |column| table.is_key(column));
         let both = vec![target.clone(), donor.clone()];
-        attacks.push(attack(None, Manipulation::Reorder, both, exchanged));
+        attacks.push(attack(Manipulation::Reorder, both, exchanged));
     }
+    attacks.extend(attacks_on_columns(table, target, donor));
+    attacks
+}
+
+/// Every attack on a column of a row. `donor` is another row.
+fn attacks_on_columns(table: &Table, target: &Value, donor: Option<&Value>) -> Vec<Attack> {
+    let attack = |column, manipulation, removed: Vec<Value>, added| {
+        Attack::new(table, Some(column), manipulation, removed, added)
+    };
+    let mut attacks = Vec::new();
     for column in &table.columns {
         let edited = with(target, column, edited(column, &target[&column.name]));
         attacks.push(attack(
-            Some(column),
+            column,
             Manipulation::Edit,
             vec![target.clone()],
             vec![edited],
@@ -121,7 +132,7 @@ pub(super) fn attacks_on(
         if column.is_nullable && !target[&column.name].is_null() {
             let cleared = with(target, column, Value::Null);
             attacks.push(attack(
-                Some(column),
+                column,
                 Manipulation::Clear,
                 vec![target.clone()],
                 vec![cleared],
@@ -133,7 +144,7 @@ pub(super) fn attacks_on(
         {
             let exchanged = exchange(target, donor, |name| name == column.name);
             let both = vec![target.clone(), donor.clone()];
-            attacks.push(attack(Some(column), Manipulation::Swap, both, exchanged));
+            attacks.push(attack(column, Manipulation::Swap, both, exchanged));
         }
     }
     // Last, so that a scene that has to be set again for one of them has all other attacks behind it.
@@ -143,7 +154,7 @@ pub(super) fn attacks_on(
         .filter_map(|column| Some((column, empty_for_null(column, &target[&column.name])?)));
     for (column, empty) in empty {
         attacks.push(attack(
-            Some(column),
+            column,
             Manipulation::Edit,
             vec![target.clone()],
             vec![with(target, column, empty)],
