@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use super::*;
 
 /// Crates of tests, benchmarks and simulators: nothing of them runs in the service.
-const NOT_THE_SERVICE: [&str; 9] = [
+const NOT_THE_SERVICE: [&str; 10] = [
     "cloakroom-bench",
     "cloakroom-devtools",
     "cloakroom-faults",
     "cloakroom-processor-simulator",
     "cloakroom-scratch",
+    "cloakroom-testkit",
     "cloakroom-threeds-simulator",
     "xtask",
     // Listed by the packages of the lock file.

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use cloakroom_testkit::{TestDatabase, TestVault};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
-
-use crate::support::{TestDatabase, TestVault};
 
 #[tokio::test]
 async fn errors_are_problem_details_with_all_members() {
@@ -328,7 +327,7 @@ async fn incomplete_bodies_time_out() {
     })
     .await;
     let tenant = vault.tenant().await;
-    let granted = crate::support::grants(&[cloakroom::access::Permission::TokenCreate]);
+    let granted = cloakroom_testkit::grants(&[cloakroom::access::Permission::TokenCreate]);
     let holder = vault
         .holder(
             &tenant,

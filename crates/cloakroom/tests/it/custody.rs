@@ -9,12 +9,11 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router, routing::post};
 use cloakroom::config::{Config, Provider};
+use cloakroom_testkit::{Client, TestDatabase, TestVault};
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-
-use crate::support::{Client, TestDatabase, TestVault};
 
 /// A provider that speaks the protocol of Transit; its cryptography is tested elsewhere.
 struct TestProvider {

@@ -5,10 +5,9 @@ use std::time::Duration;
 use cloakroom::access::{ApplicationKind, Permission, Transform};
 use cloakroom::audit::{self, TrustedCheckpoints};
 use cloakroom::erasures::{self, Applied, Counts, Error, Ledger, Limits};
+use cloakroom_testkit::{Client, TestVault, everything, grants};
 use http::StatusCode;
 use serde_json::json;
-
-use crate::support::{Client, TestVault, everything, grants};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 

@@ -1,8 +1,7 @@
 //! What the log says about the checks of `/readyz`.
 
 use cloakroom::admin::Readiness;
-
-use crate::support::LogCapture;
+use cloakroom_testkit::LogCapture;
 
 #[test]
 fn a_check_that_fails_is_logged_once_with_its_reason_and_once_when_it_succeeds_again() {

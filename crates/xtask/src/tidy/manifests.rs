@@ -49,7 +49,7 @@ const DEV_DEPENDENCIES: &str = "dev-dependencies";
 /// code that writes it.
 const TESTS_WITH_CIPHERS: [&str; 2] = [
     "crates/cloakroom-custody/Cargo.toml",
-    "crates/cloakroom/Cargo.toml",
+    "crates/cloakroom-tokens/Cargo.toml",
 ];
 
 /// Dependencies that only enable features for other crates.

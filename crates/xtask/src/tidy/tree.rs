@@ -77,11 +77,13 @@ impl File {
         self.path.extension().is_some_and(|kind| kind == "rs")
     }
 
-    /// Whether the file contains only tests.
+    /// Whether the file contains only tests, or what they share.
     pub(super) fn is_test(&self) -> bool {
-        self.path
-            .iter()
-            .any(|part| part == "tests" || part == "benches" || part == "fuzz")
+        self.path.starts_with("crates/cloakroom-testkit")
+            || self
+                .path
+                .iter()
+                .any(|part| part == "tests" || part == "benches" || part == "fuzz")
             || self.path.file_name().is_some_and(|name| name == "tests.rs")
     }
 }

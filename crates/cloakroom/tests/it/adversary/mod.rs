@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 
 use cloakroom::tokens::{Scope, verify_histories};
 use cloakroom::{access, audit, keys, rotation, transfer};
+use cloakroom_testkit::TestVault;
 use serde_json::Value;
 
 use self::attack::{Attack, attacks_on};
@@ -21,7 +22,6 @@ use self::expected::{Expectations, Outcome, Outcomes};
 use self::observe::Observations;
 use self::rows::Table;
 use self::scene::Scene;
-use crate::support::TestVault;
 
 /// Parts of the list of tables, so that tests run them at the same time.
 const PARTS: usize = 4;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use cloakroom_testkit::{Client, TestResponse, TestVault};
 use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::scene::{DELETED, Scene, UPDATED, VICTIM, create_once, path_of};
-use crate::support::{Client, TestResponse, TestVault};
 
 /// Status and body of each response, without unstable members.
 pub(super) type Observations = BTreeMap<String, (StatusCode, String)>;

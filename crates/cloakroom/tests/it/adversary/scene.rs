@@ -7,18 +7,16 @@ use cloakroom::ids::TenantId;
 use cloakroom::members::{self, Email, NewMember, Role};
 use cloakroom::rotation::{self, Phase};
 use cloakroom_crypto::KeyPurpose;
+use cloakroom_testkit::{
+    Client, TestApplication, TestDatabase, TestDestination, TestResponse, TestVault, everything,
+    grants, held_by, rule, use_long_timeouts,
+};
 use http::Method;
 use serde_json::{Value, json};
 use tokio_postgres::Client as Database;
 
 use super::rows::{Table, list_tables};
 use super::transfers::Transfers;
-use crate::access::held_by;
-use crate::proxies::destination::TestDestination;
-use crate::support::{
-    self, Client, TestApplication, TestDatabase, TestResponse, TestVault, everything,
-    use_long_timeouts,
-};
 
 /// The rows of every table at one time.
 pub(super) type Snapshot = BTreeMap<String, Vec<Value>>;
@@ -211,7 +209,7 @@ impl Clients {
         };
         let (narrowed, deleted, replaced) = (private().await, private().await, private().await);
         let (application, key) = (replaced.application, replaced.key_id);
-        let public = support::grants(&[Permission::TokenCreate]);
+        let public = grants(&[Permission::TokenCreate]);
         let browser = vault.holder(tenant, ApplicationKind::Public, public).await;
         let browser = client(&browser);
         Self {
@@ -341,7 +339,7 @@ async fn holder(vault: &TestVault, tenant: &Tenant, kind: ApplicationKind) -> Te
         permissions: held_by(kind).collect(),
         rules: match scoped[..] {
             [] => Vec::new(),
-            _ => vec![support::rule(1, "/", Transform::Reveal, &scoped)],
+            _ => vec![rule(1, "/", Transform::Reveal, &scoped)],
         },
     };
     vault.holder(tenant, kind, granted).await

@@ -5,9 +5,9 @@ use cloakroom::audit::Operator;
 use cloakroom::tokens::ExportFilter;
 use cloakroom::transfer::PublicKey;
 use cloakroom::transfer::export::{self, NewExport};
+use cloakroom_testkit::TestVault;
 use uuid::Uuid;
 
-use crate::support::TestVault;
 use crate::transfer::{import_lines, operator};
 
 const RECEIVER: PublicKey = PublicKey([9; 32]);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use cloakroom_testkit::{Client, SeededRng, TestResponse, TestVault, number_or};
 use http::StatusCode;
 use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::corruption::{CORRUPTIONS, Corruption, RequestBody};
 use super::target::{self, BodyFormat, Target};
-use crate::support::{Client, SeededRng, TestResponse, TestVault, number_or};
 
 /// Maximum response time in an optimized build.
 const TIME_MAX: Duration = Duration::from_millis(10);

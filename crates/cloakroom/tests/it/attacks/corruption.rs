@@ -1,11 +1,11 @@
 //! Ways to corrupt a valid body.
 
+use cloakroom_testkit::SeededRng;
 use http::{HeaderName, HeaderValue, header};
 use serde_json::{Value, json};
 
 use super::place::{add_members, places, put, put_at};
 use super::text;
-use crate::support::SeededRng;
 
 /// A request body with its media type and headers.
 pub(super) struct RequestBody {

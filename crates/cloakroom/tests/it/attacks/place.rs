@@ -1,8 +1,7 @@
 //! JSON pointers into a value, and serializations with another text at one of them.
 
+use cloakroom_testkit::SeededRng;
 use serde_json::{Value, json};
-
-use crate::support::SeededRng;
 
 /// Placeholder for the inserted text; occurs in no body.
 const MARK: &str = "@put here@";

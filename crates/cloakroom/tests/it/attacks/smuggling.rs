@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use cloakroom::access::{ApplicationKind, Permission};
+use cloakroom_testkit::{TestDatabase, TestVault, grants};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::corpus::{CHUNKS, HEADERS, Outcome, WHOLE};
-use crate::support::{TestDatabase, TestVault, grants};
 
 /// Timeout of the first response, generous for a busy machine.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);

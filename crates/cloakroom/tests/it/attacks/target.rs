@@ -4,12 +4,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cloakroom::access::{ApplicationKind, Grants, Permission, Transform};
 use cloakroom::route_requirements::{ROUTES, Requirement, RouteRequirement};
+use cloakroom_testkit::{Client, TestResponse, TestVault, everything, grants, held_by};
 use http::Method;
 use serde_json::{Value, json};
 
 use super::corruption::RequestBody;
-use crate::access::held_by;
-use crate::support::{Client, TestResponse, TestVault, everything, grants};
 
 const UNKNOWN_ID: &str = "c06d0789-0a38-40be-b7cc-c28a718f76f1";
 

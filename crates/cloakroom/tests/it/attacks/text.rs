@@ -1,6 +1,6 @@
 //! Texts known to break parsers, templates, searches, databases and logs.
 
-use crate::support::SeededRng;
+use cloakroom_testkit::SeededRng;
 
 /// Templates that are large, slow, endless or deeply nested without limits.
 pub(super) fn template_bomb(chance: &mut SeededRng) -> String {

@@ -4,9 +4,8 @@ use std::time::Instant;
 
 use cloakroom::access::{self, Anchored, ApiKey, ApplicationKind, Permission, TenantKind};
 use cloakroom::{Node, access_change, authentication};
+use cloakroom_testkit::{SeededRng, TestApplication, TestVault, grants, number_or};
 use futures_util::{StreamExt as _, stream};
-
-use crate::support::{SeededRng, TestApplication, TestVault, grants, number_or};
 
 /// Kinds of rejected keys.
 const KINDS: [&str; 4] = ["unknown", "wrong secret", "expired", "deleted"];

@@ -1,12 +1,12 @@
 //! Random calls, weighted toward those that could escalate permissions.
 
 use cloakroom::route_requirements::ROUTES;
+use cloakroom_testkit::SeededRng;
 use http::Method;
 use serde_json::{Value, json};
 
 use super::model::{CONTAINERS, OWN};
 use super::world::{Plant, Planted};
-use crate::support::SeededRng;
 
 /// A call by one caller. Placeholders such as `@victim` are replaced by the values of each world.
 #[derive(Debug)]

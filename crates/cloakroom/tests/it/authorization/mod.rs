@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cloakroom::route_requirements::ROUTES;
+use cloakroom_testkit::{SeededRng, TestVault, number_or};
 use futures_util::future::join_all;
 
 use self::call::Calls;
 use self::model::Spec;
 use self::transcript::Transcript;
 use self::world::{Plant, Planted, World};
-use crate::support::{SeededRng, TestVault, number_or};
 
 /// Sequences that run concurrently, each in its own pair of worlds.
 const WORKERS: usize = 4;

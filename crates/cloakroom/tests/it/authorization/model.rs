@@ -1,9 +1,9 @@
 //! A model of what callers may see and change, independent of and simpler than the implementation.
 
 use cloakroom::access::{ApplicationKind, Grants, Permission, Transform};
+use cloakroom_testkit::{SeededRng, grants, rule};
 
 use super::world::{Plant, Planted};
-use crate::support::{SeededRng, grants, rule};
 
 /// Containers used in rules and calls.
 pub(super) const CONTAINERS: [&str; 6] = ["/", "/pci/", "/pci/high/", "/vault/", "/vault/a/", OWN];

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use cloakroom_testkit::TestResponse;
 use http::Method;
 use serde_json::Value;
 
 use super::world::PlantedIds;
-use crate::support::TestResponse;
 
 /// The responses of one sequence in one world.
 pub(super) struct Transcript {

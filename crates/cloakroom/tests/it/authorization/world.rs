@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use cloakroom::access::{ApplicationKind, Permission, Transform};
+use cloakroom_testkit::{Client, SeededRng, TestVault, encrypt, everything, grants, passes_luhn};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::call::Call;
 use super::model::{OWN, Spec};
 use super::transcript::Transcript;
-use crate::support::{Client, SeededRng, TestVault, encrypt, everything, grants, passes_luhn};
 
 /// Container of the card with the known number.
 pub(super) const KNOWN_CONTAINER: &str = "/pci/high/";

@@ -3,11 +3,11 @@
 use cloakroom::access::ApplicationKind::{self, Private};
 use cloakroom::access::Permission;
 use cloakroom::config::Secret;
+use cloakroom_testkit::{TestDatabase, TestResponse, TestServer, TestVault, grants};
 use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::{PATHS, reader};
-use crate::support::{TestDatabase, TestResponse, TestServer, TestVault, grants};
 
 /// Covers 25.8.
 #[tokio::test]

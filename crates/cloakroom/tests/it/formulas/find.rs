@@ -1,9 +1,9 @@
 //! Reading single connection formulas, and entity tags.
 
+use cloakroom_testkit::TestVault;
 use http::{Method, StatusCode};
 
 use super::{PATHS, reader, source};
-use crate::support::TestVault;
 
 /// Covers 25.1, 25.4.
 #[tokio::test]

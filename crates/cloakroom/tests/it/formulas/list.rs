@@ -1,10 +1,10 @@
 //! Listing and filtering connection formulas.
 
+use cloakroom_testkit::{SeededRng, TestVault};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{PATHS, reader, source};
-use crate::support::{SeededRng, TestVault};
 
 const FEATURES: [&str; 7] = [
     "three_d_secure_pass_through",

@@ -5,9 +5,8 @@ mod find;
 mod list;
 
 use cloakroom::access::Permission;
+use cloakroom_testkit::{Client, TestVault, grants};
 use serde_json::Value;
-
-use crate::support::{Client, TestVault, grants};
 
 const PATHS: [&str; 2] = [
     "/orchestration/connection_formulas",

@@ -6,11 +6,11 @@ use cloakroom::config::{Ports, StaticAddresses};
 use cloakroom_processor_simulator::{
     Charge, DECLINED_NUMBER, HOSTS, Simulator, adyen, braintree, checkout, stripe,
 };
+use cloakroom_testkit::{TestDatabase, TestVault, grants};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
 use super::page::{Page, contains};
-use crate::support::{TestDatabase, TestVault, grants};
 
 /// A guide, and what its commands need.
 struct Guide {

@@ -2,12 +2,12 @@
 //!
 //! The columns come from the schema, so a new column fails these tests until it is bound or listed.
 
+use cloakroom_testkit::{Client, TestResponse, TestVault};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio_postgres::Client as Database;
 
 use super::intent_client;
-use crate::support::{Client, TestResponse, TestVault};
 
 const CARD: &str = "4242424242424242";
 

@@ -3,11 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cloakroom::access::Transform;
+use cloakroom_testkit::{Client, TestResponse, TestVault, everything};
 use http::StatusCode;
 use serde_json::json;
 
 use super::{VICTIM, create_tokens};
-use crate::support::{Client, TestResponse, TestVault, everything};
 
 /// Sends a request through every operation that can return the victim.
 async fn request_victim(client: &Client, fingerprint: &str) -> Vec<(&'static str, TestResponse)> {

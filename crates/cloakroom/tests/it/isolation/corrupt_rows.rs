@@ -2,11 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cloakroom_testkit::TestVault;
 use http::StatusCode;
 use serde_json::json;
 
 use super::{VICTIM, create_tokens};
-use crate::support::TestVault;
 
 #[tokio::test]
 async fn encrypted_rows_are_not_valid_cursors() {

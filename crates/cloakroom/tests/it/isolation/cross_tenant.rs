@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use cloakroom::access::{ApplicationKind, Permission};
 use cloakroom::route_requirements::{ROUTES, Requirement, RouteRequirement};
+use cloakroom_testkit::{SeededRng, TestDatabase, TestVault, calls, grants, use_long_timeouts};
 use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::attempt::{Attempt, History, Parties};
 use super::tenant::TestTenant;
-use crate::support::{SeededRng, TestDatabase, TestVault, calls, grants, use_long_timeouts};
 
 /// Makes some thousand requests in CI; `CLOAKROOM_TEST_CALLS` raises it to the hundred thousand of the security
 /// design.

@@ -9,10 +9,9 @@ mod stale_rows;
 mod tenant;
 
 use cloakroom::access::{Grants, Permission, Transform};
+use cloakroom_testkit::{Client, TestVault, everything};
 use http::StatusCode;
 use serde_json::json;
-
-use crate::support::{Client, TestVault, everything};
 
 const VICTIM: &str = "/tokens/order%2017";
 

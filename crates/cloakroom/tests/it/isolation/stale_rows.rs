@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use cloakroom::access::Transform;
 use cloakroom::doctor::{self, Severity};
 use cloakroom::tokens::{Difference, HistoryFinding, Scope, verify_histories};
+use cloakroom_testkit::{Client, LogCapture, TestResponse, TestVault, everything};
 use http::{Method, StatusCode};
 use serde_json::json;
 use tokio_postgres::Client as Database;
 
 use super::intent_client;
-use crate::support::{Client, LogCapture, TestResponse, TestVault, everything};
 
 const TABLES: [&str; 3] = ["token", "term", "claim"];
 
@@ -155,7 +155,7 @@ async fn another_node_rejects_an_older_row_once_it_has_revealed_the_newer_one() 
 /// A token that reuses the id of a deleted one is newer than the deletion.
 #[tokio::test]
 async fn an_id_that_is_reused_after_a_deletion_is_not_stale() {
-    let vault = TestVault::start_with(crate::support::TestDatabase::create().await, |config| {
+    let vault = TestVault::start_with(cloakroom_testkit::TestDatabase::create().await, |config| {
         config.tokens.deleted_id_retention = std::time::Duration::ZERO;
     })
     .await;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use cloakroom::access::{ApplicationKind, Grants, Permission, Tenant, Transform};
 use cloakroom::members::{self, Email, Member, NewInvitation, NewMember, Role};
+use cloakroom_testkit::{
+    Client, TestApplication, TestResponse, TestVault, everything, grants, held_by,
+};
 use http::StatusCode;
 use serde_json::{Value, json};
-
-use crate::access::held_by;
-use crate::support::{Client, TestApplication, TestResponse, TestVault, everything, grants};
 
 const INTENTS: [Permission; 3] = [
     Permission::TokenIntentCreate,

@@ -14,6 +14,7 @@ use cloakroom::transfer::export::{self, NewExport};
 use cloakroom::{Node, bins, rate_limits};
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::failpoints::arm;
+use cloakroom_testkit::{Client, table_with_funding};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -21,8 +22,6 @@ use tokio_postgres::types::ToSql;
 
 use super::interruptions::Load;
 use super::{Fixture, HOLDER, advance_to};
-use crate::bins::table_with_funding;
-use crate::support::Client;
 use crate::transfer::import_lines;
 
 const CONTROL: KeyPurpose = KeyPurpose::Control;

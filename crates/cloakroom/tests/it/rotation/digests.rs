@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cloakroom::rate_limits;
 use cloakroom::rotation::{self, Phase};
 use cloakroom_crypto::KeyPurpose;
+use cloakroom_testkit::{Client, TestVault};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::{Fixture, HOLDER};
-use crate::support::{Client, TestVault};
 
 /// More than two pages of the rewriting.
 const TOKENS: usize = 410;

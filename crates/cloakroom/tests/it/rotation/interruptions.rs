@@ -7,12 +7,12 @@ use std::time::Duration;
 use cloakroom::rotation::{self, Phase};
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::failpoints::arm;
+use cloakroom_testkit::{Client, number_or};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::{Fixture, new_token};
-use crate::support::{Client, number_or};
 
 /// Failpoints, and at which of their hits they interrupt a rotation.
 const FAILPOINTS: &[(&str, u32)] = &[

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use cloakroom::keys::VAULT;
 use cloakroom::rotation::{self, Phase};
 use cloakroom_crypto::KeyPurpose;
+use cloakroom_testkit::{Client, number_or};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::{Fixture, HOLDER, new_token};
-use crate::support::{Client, number_or};
 
 /// Requests that are sent at the same time while rows are created, and to find out how many the node serves.
 const WRITERS: usize = 16;

@@ -16,13 +16,10 @@ use cloakroom::access::{ApplicationKind, Grants, Permission, Tenant, Transform};
 use cloakroom::rotation::{self, Phase};
 use cloakroom_crypto::KeyPurpose;
 use cloakroom_platform::failpoints::arm;
+use cloakroom_testkit::{Client, TestDatabase, TestDestination, TestVault, held_by, rule};
 use serde_json::{Value, json};
 use tokio_postgres::Client as Database;
 use uuid::Uuid;
-
-use crate::access::held_by;
-use crate::proxies::destination::TestDestination;
-use crate::support::{self, Client, TestDatabase, TestVault};
 
 /// Tables with data that is encrypted under the data key, and the column.
 const SEALED: [(&str, &str); 6] = [
@@ -185,7 +182,7 @@ async fn client(vault: &TestVault, tenant: &Tenant, kind: ApplicationKind) -> Cl
         permissions: held_by(kind).collect(),
         rules: match scoped[..] {
             [] => Vec::new(),
-            _ => vec![support::rule(1, "/", Transform::Reveal, &scoped)],
+            _ => vec![rule(1, "/", Transform::Reveal, &scoped)],
         },
     };
     let holder = vault.holder(tenant, kind, grants).await;

@@ -3,11 +3,11 @@
 use cloakroom::rate_limits;
 use cloakroom::rotation::{self, Phase};
 use cloakroom_crypto::KeyPurpose;
+use cloakroom_testkit::{Client, TestResponse};
 use futures_util::future::join_all;
 use serde_json::json;
 
 use super::Fixture;
-use crate::support::{Client, TestResponse};
 
 async fn create(client: &Client, key: &str) -> TestResponse {
     let request = client

@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use cloakroom_testkit::{TestDatabase, TestServer, TestVault};
 use http::StatusCode;
 use serde_json::json;
-
-use crate::support::{TestDatabase, TestServer, TestVault};
 
 /// A vault whose commits wait for a standby that does not exist.
 struct WaitingForStandby {
@@ -15,7 +14,7 @@ struct WaitingForStandby {
 }
 
 impl WaitingForStandby {
-    async fn start(write_deadline: Duration) -> (Self, crate::support::Client) {
+    async fn start(write_deadline: Duration) -> (Self, cloakroom_testkit::Client) {
         let server = TestServer::start().await;
         let database = TestDatabase::on(&server.postgres.url()).await;
         let vault = TestVault::start_with(database, |config| {

@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use cloakroom_testkit::{TestDatabase, TestServer, TestVault};
 use http::StatusCode;
 use serde_json::json;
-
-use crate::support::{TestDatabase, TestServer, TestVault};
 
 #[tokio::test]
 async fn an_unreachable_database_is_reported() {

@@ -2,8 +2,7 @@
 
 use cloakroom::config::{Database, Secret};
 use cloakroom::{Node, storage};
-
-use crate::support::{TestDatabase, TestVault};
+use cloakroom_testkit::{TestDatabase, TestVault};
 
 fn settings(database: &TestDatabase) -> Database {
     Database {

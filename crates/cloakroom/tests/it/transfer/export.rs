@@ -6,12 +6,12 @@ use cloakroom::access::{Container, Tenant, Transform};
 use cloakroom::tokens::{ExportFilter, TokenVault};
 use cloakroom::transfer::PublicKey;
 use cloakroom::transfer::export::{self, Error, Manifest, NewExport};
+use cloakroom_testkit::{TestVault, everything};
 use serde_json::json;
 use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::{card_number, cards, count, import_lines, key_pair, operator, read_key};
-use crate::support::{TestVault, everything};
 
 /// A vault with tokens, and a receiver.
 pub(super) struct Source {

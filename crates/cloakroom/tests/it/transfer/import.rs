@@ -3,13 +3,13 @@
 use cloakroom::access::Transform;
 use cloakroom::tokens::{Scope, verify_histories};
 use cloakroom::transfer::import::{Counts, Error};
+use cloakroom_testkit::{TestVault, everything};
 use serde_json::{Value, json};
 
 use super::{
     APPLICATION, card_number, cards, count, import_lines, import_with, options, rejected,
     without_times,
 };
-use crate::support::{TestVault, everything};
 
 #[tokio::test]
 async fn a_line_becomes_the_token_that_a_request_would_create() {

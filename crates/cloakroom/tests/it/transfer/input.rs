@@ -2,10 +2,10 @@
 
 use cloakroom::access::Transform;
 use cloakroom::transfer::import::{ColumnMap, Format};
+use cloakroom_testkit::{TestVault, encrypt, everything};
 use serde_json::json;
 
 use super::{card_number, count, import_with, key_pair, options, read_key, rejected};
-use crate::support::{TestVault, encrypt, everything};
 
 fn csv(columns: &[(&str, &str)]) -> Format {
     let columns = columns.iter();

@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
+use cloakroom_testkit::{TestVault, number_or};
 use futures_util::SinkExt as _;
 
 use super::{cards, import_with, options};
-use crate::support::{TestVault, number_or};
 
 /// Tables that an import writes.
 const TABLES: [&str; 4] = ["token", "term", "log", "import_batch"];

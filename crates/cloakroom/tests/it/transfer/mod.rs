@@ -20,10 +20,9 @@ use cloakroom::transfer::import::{
     BatchReport, Counts, Error, Format, Options, RejectedLine, Target, run,
 };
 use cloakroom::transfer::{PrivateKey, PublicKey};
+use cloakroom_testkit::TestVault;
 use serde_json::{Value, json};
 use uuid::Uuid;
-
-use crate::support::TestVault;
 
 /// Batches that imports of this process have repeated.
 pub(crate) static REPETITIONS: AtomicU64 = AtomicU64::new(0);

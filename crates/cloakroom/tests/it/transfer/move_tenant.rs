@@ -1,13 +1,13 @@
 //! Moves a tenant to another vault: export, then import.
 
 use cloakroom::access::Transform;
+use cloakroom_testkit::{Client, TestVault, everything};
 use serde_json::{Value, json};
 
 use super::export::Source;
 use super::{
     card_number, cards, count, import_lines, import_with, options, read_key, without_times,
 };
-use crate::support::{Client, TestVault, everything};
 
 /// Tokens with every attribute, and with none.
 async fn populate(client: &Client) -> Vec<String> {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use cloakroom::config::Config;
 use cloakroom::transfer::import::{Counts, Error};
 use cloakroom_platform::failpoints::arm;
+use cloakroom_testkit::{TestDatabase, TestVault};
 
 use super::{REPETITIONS, cards, count, import_lines, import_with, options};
-use crate::support::{TestDatabase, TestVault};
 
 #[tokio::test]
 async fn the_second_run_of_a_finished_import_changes_nothing() {

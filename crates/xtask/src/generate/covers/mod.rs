@@ -145,15 +145,16 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Covering>> {
 fn prefix(path: &Path, language: Language) -> String {
     let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
     match (language, parts.as_slice()) {
-        (Language::Rust, ["crates", package, _, inside @ ..]) => {
+        (Language::Rust, ["crates", package, kind, inside @ ..]) => {
             let modules = inside.iter().filter_map(|part| {
                 let name = part.strip_suffix(".rs").unwrap_or(part);
                 let is_generic = matches!(name, "it" | "mod" | "lib" | "main" | "tests");
                 (!is_generic).then(|| format!("{name}::"))
             });
-            let package = match *package {
-                "cloakroom" => String::new(),
-                other => format!("{other}: "),
+            // HTTP tests are named by their area, whichever crate they belong to.
+            let package = match (*package, *kind) {
+                ("cloakroom", _) | (_, "tests") => String::new(),
+                (other, _) => format!("{other}: "),
             };
             package + &modules.collect::<String>()
         }

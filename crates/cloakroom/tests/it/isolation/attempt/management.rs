@@ -1,10 +1,10 @@
 //! Requests about everything but tokens and intents.
 
+use cloakroom_testkit::SeededRng;
 use http::StatusCode;
 use serde_json::json;
 
 use super::{Attempt, Expected, Parties, own};
-use crate::support::SeededRng;
 
 impl Attempt {
     pub(super) fn build_applications(

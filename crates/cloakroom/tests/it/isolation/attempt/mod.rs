@@ -7,11 +7,11 @@ mod tokens;
 use std::collections::HashMap;
 
 use cloakroom::route_requirements::RouteRequirement;
+use cloakroom_testkit::SeededRng;
 use http::StatusCode;
 use serde_json::Value;
 
 use super::tenant::TestTenant;
-use crate::support::SeededRng;
 
 /// A request that names a resource of another tenant.
 pub(super) struct Attempt {

@@ -2,12 +2,12 @@
 
 use cloakroom::access::ApplicationKind;
 use cloakroom::route_requirements::{Requirement, RouteRequirement};
+use cloakroom_testkit::{Client, TestResponse};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{Attempt, Expected, History, Parties};
 use crate::isolation::tenant::TestTenant;
-use crate::support::{Client, TestResponse};
 
 /// An id that does not exist.
 const UNKNOWN: &str = "c06d0789-0a38-40be-b7cc-c28a718f76f1";

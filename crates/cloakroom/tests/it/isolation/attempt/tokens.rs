@@ -1,11 +1,11 @@
 //! Requests about tokens and token intents.
 
+use cloakroom_testkit::SeededRng;
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{Attempt, Expected, Parties, own};
 use crate::isolation::tenant::{TenantToken, TestTenant};
-use crate::support::SeededRng;
 
 impl Attempt {
     pub(super) fn build_tokens(&mut self, chance: &mut SeededRng, parties: Parties<'_>) -> bool {

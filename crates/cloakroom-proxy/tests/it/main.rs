@@ -1,0 +1,11 @@
+//! Tests of the proxy and pre-configured proxies over HTTP, against real PostgreSQL and Redis.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests fail by panicking and print what they measure"
+)]
+
+mod proxies;
+mod proxy;

@@ -1,0 +1,10 @@
+//! Tests of the 3DS server over HTTP, against real PostgreSQL and Redis.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests fail by panicking and print what they measure"
+)]
+
+mod threeds;
