@@ -27,7 +27,7 @@ use std::path::PathBuf;
 
 pub use folder::Place;
 pub use port::free_port;
-pub use postgres::{Postgres, PostgresOptions};
+pub use postgres::{PREPARED_FOLDER, Postgres, PostgresOptions};
 pub use redis::{Redis, RedisOptions};
 
 /// Errors of starting, using or stopping a server.

@@ -22,6 +22,9 @@ const SETTINGS_FILE: &str = "cloakroom.conf";
 /// Fast shutdown: rolls back open transactions and writes out all committed data.
 const STOP_SIGNAL: Signal = Signal::SIGINT;
 const START_TRIES: usize = 5;
+/// Environment variable with the folder of a server that has stopped. New temporary servers are copies of it: `initdb`
+/// takes a second of processor time, a copy a tenth.
+pub const PREPARED_FOLDER: &str = "CLOAKROOM_SCRATCH_POSTGRES";
 /// A socket address has at most 107 bytes, including 20 for the file name.
 const SOCKET_FOLDER_BYTES_MAX: usize = 87;
 
@@ -70,6 +73,11 @@ impl Postgres {
             return Err(Error::Running {
                 path: folder.path().to_owned(),
             });
+        }
+        if let Some(prepared) = std::env::var_os(PREPARED_FOLDER)
+            && folder.is_temporary()
+        {
+            copy(Path::new(&prepared), &folder, &owner)?;
         }
         let password = folder.secret(PASSWORD_FILE, &owner)?;
         let is_new = !data_folder(&folder).join("PG_VERSION").exists();
@@ -166,6 +174,16 @@ impl Postgres {
 
 fn data_folder(folder: &Folder) -> PathBuf {
     folder.path().join("data")
+}
+
+/// Copies the cluster, its database and its password.
+fn copy(prepared: &Path, folder: &Folder, owner: &Owner) -> Result<(), Error> {
+    let mut cp = Command::new("cp");
+    cp.process_group(0);
+    cp.args(["--archive", "--no-target-directory"]);
+    cp.arg(prepared).arg(folder.path());
+    owner.configure(&mut cp, folder.path());
+    run(cp, "cp")
 }
 
 fn init_cluster(programs: &Path, folder: &Folder, owner: &Owner) -> Result<(), Error> {
