@@ -21,10 +21,13 @@ const { values: options } = parseArgs({
   options: {
     program: { type: "string" },
     folder: { type: "string" },
-    page: { type: "string" },
+    page: { type: "string", multiple: true },
     record: { type: "boolean", default: false },
   },
 });
+
+/** Whether a page is among those of the options, which name all pages if there are none. */
+const isChosen = (file) => !options.page || options.page.some((text) => file.includes(text));
 
 /** Pages that need more than a test vault, and what runs their commands. */
 const elsewhere = {
@@ -45,7 +48,7 @@ const elsewhere = {
 function pages() {
   const inDocs = ["index.md", "get-started.md", ...["guides", "concepts", "api", "operate", "trust"].flatMap(markdownFiles)];
   const files = inDocs.map((page) => join("docs", page));
-  return files.filter((file) => !file.includes("/rules/") && (!options.page || file.includes(options.page)));
+  return files.filter((file) => !file.includes("/rules/") && isChosen(file));
 }
 
 /** Blocks of pages that are run elsewhere are counted as skipped. */
@@ -155,6 +158,6 @@ function report() {
 
 const started = Date.now();
 const path = preparePrograms(options.folder);
-const hasReference = !options.page || "reference".includes(options.page);
+const hasReference = isChosen("reference");
 await Promise.all([executeAll(path), hasReference && executeReference(options, path, result)]);
 report();

@@ -19,13 +19,12 @@ pub fn cargo() -> Command {
     command
 }
 
-/// A program that `cargo build --workspace --all-targets` has built. Building it alone would enable other features of
-/// its dependencies and compile all of them again.
+/// A program or test that was built for development.
 pub fn built(name: &str) -> Result<PathBuf> {
     let program = debug_folder().join(name);
     ensure!(
         program.is_file(),
-        "there is no {}: first run cargo build --workspace --all-targets",
+        "there is no {}: first run cargo build --workspace --bins --examples",
         program.display()
     );
     Ok(program)

@@ -9,8 +9,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use cloakroom_devtools::{packages, process, workspace};
 
-use crate::benchmarks;
 use crate::cargo_tools::CargoTool;
+use crate::programs;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -83,7 +83,7 @@ fn record_profile(seconds: u32) -> Result<PathBuf> {
     println!("dist: building with instrumentation");
     let program = compiler.build(&flag("profile-generate", &raw))?;
     println!("dist: profiling under load");
-    let mut exercise = benchmarks::program()?;
+    let mut exercise = Command::new(programs::build("cloakroom-bench")?);
     exercise.arg("exercise").arg("--binary").arg(&program);
     exercise.args(["--seconds", &seconds.to_string()]);
     process::run_successfully(exercise)?;

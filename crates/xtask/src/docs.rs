@@ -7,6 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use cloakroom_devtools::{packages, process, servers, workspace};
 
+use crate::programs;
+
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Check style and spelling, openapi.json and the types generated from it, instead of building the site
@@ -15,18 +17,15 @@ pub(crate) struct Arguments {
     /// Execute the commands of the pages against temporary vaults, instead of building the site
     #[arg(long, conflicts_with = "lint")]
     execute: bool,
-    /// Execute only the pages whose path contains this text
+    /// Execute only the pages whose path contains this text; can be repeated
     #[arg(long, value_name = "TEXT", requires = "execute")]
-    page: Option<String>,
+    page: Vec<String>,
     /// Write the responses of the API reference to docs/api/responses.json
     #[arg(long, requires = "execute")]
     record: bool,
     /// Execute with this program instead of building one
     #[arg(long, value_name = "FILE", requires = "execute")]
     binary: Option<PathBuf>,
-    /// Execute with what `cargo build --workspace --all-targets` has built
-    #[arg(long, conflicts_with = "binary", requires = "execute")]
-    built: bool,
 }
 
 /// Without arguments: builds the site in docs/.vitepress/dist. The build prints the number of pages and links, and
@@ -49,8 +48,7 @@ fn execute(folder: &Path, arguments: &Arguments) -> Result<()> {
     servers::install_missing()?;
     let program = match &arguments.binary {
         Some(program) => std::path::absolute(program)?,
-        None if arguments.built => workspace::built("cloakroom")?,
-        None => build()?,
+        None => programs::build("cloakroom")?,
     };
     npm_script(folder, "execute", |command| {
         command
@@ -59,26 +57,13 @@ fn execute(folder: &Path, arguments: &Arguments) -> Result<()> {
             .arg(program)
             .arg("--folder")
             .arg(workspace::target_folder().join("docs"));
-        if let Some(page) = &arguments.page {
+        for page in &arguments.page {
             command.args(["--page", page]);
         }
         if arguments.record {
             command.arg("--record");
         }
     })
-}
-
-fn build() -> Result<PathBuf> {
-    let mut cargo = workspace::cargo();
-    cargo.args([
-        "build",
-        "--quiet",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-    ]);
-    process::run_successfully(cargo)?;
-    workspace::built("cloakroom")
 }
 
 /// Runs codespell, in an environment of its own, with the words of docs/style.

@@ -9,7 +9,7 @@ use cloakroom_devtools::{packages, process, workspace};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run what `cargo build --workspace --all-targets` has built, instead of building for release
+    /// Run what `cargo build --workspace --bins --examples` has built, instead of building for release
     #[arg(long)]
     built: bool,
     /// Arguments of cloakroom-faults: names of faults, --short, --list, --writes, --mutation, --json; --help explains them

@@ -16,6 +16,7 @@ mod engines;
 mod faults;
 mod fuzz;
 mod generate;
+mod programs;
 mod release;
 mod services;
 mod tidy;

@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     /// Cargo profile of the measured programs [default: dist; with --short, release]
     #[arg(long)]
     profile: Option<String>,
-    /// With --short: run what `cargo build --workspace --all-targets` has built
+    /// With --short: run what `cargo build --workspace --bins --examples` has built
     #[arg(long, requires = "short", conflicts_with_all = ["profile", "binary", "hello", "nodes"])]
     built: bool,
     /// Measure this program instead of building a node

@@ -7,15 +7,19 @@ mod vault;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use cloakroom_devtools::{packages, process, servers, workspace};
 use methods::{Methods, Unsupported};
 use report::Report;
 use sdk::{Effort, Sdk};
 use vault::Vault;
+
+use crate::programs;
 
 /// Exit code of all test runners after a complete run with failures.
 const TESTS_FAILED: i32 = 1;
@@ -34,13 +38,13 @@ pub(crate) struct Arguments {
     /// Run this program instead of building one
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// Run what `cargo build --workspace --all-targets` has built
-    #[arg(long, conflicts_with = "binary")]
-    built: bool,
     /// Extended run of Schemathesis, up to an hour
     #[arg(long)]
     long: bool,
 }
+
+/// Suites at a time: they wait for browsers, timeouts and limits more than they compute.
+const LANES: usize = 3;
 
 /// A completed run of a suite.
 struct Run {
@@ -89,16 +93,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     }
     let program = match &arguments.binary {
         Some(program) => std::path::absolute(program)?,
-        None if arguments.built => workspace::built("cloakroom")?,
-        None => build()?,
+        None => programs::build("cloakroom")?,
     };
 
     // A failed suite does not stop the others, so that the table is complete.
-    let runs: Result<Vec<Run>> = sdks
-        .iter()
-        .map(|&sdk| run_and_repeat(|| run_suite(sdk, effort, &program, arguments.nodes, &folder)))
-        .collect();
-    let runs = runs?;
+    let runs = run_beside(&sdks, |sdk| {
+        run_and_repeat(|| run_suite(sdk, effort, &program, arguments.nodes, &folder))
+    })?;
     let mut failures = summarize(&runs);
     failures.extend(summarize_methods(&runs, &folder)?);
     if !failures.is_empty() {
@@ -108,6 +109,30 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
         bail!("{}", failures.join("; "));
     }
     Ok(())
+}
+
+/// Runs the suites side by side, each with its vaults and output. Returns the results in the order of the suites.
+fn run_beside(sdks: &[Sdk], run: impl Fn(Sdk) -> Result<Run> + Sync) -> Result<Vec<Run>> {
+    let next = AtomicUsize::new(0);
+    let work = || -> Vec<(usize, Result<Run>)> {
+        let mut runs = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            match sdks.get(index) {
+                Some(&sdk) => runs.push((index, run(sdk))),
+                None => return runs,
+            }
+        }
+    };
+    let lanes: Vec<_> = thread::scope(|scope| {
+        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(work)).collect();
+        let joined = lanes.into_iter().map(thread::ScopedJoinHandle::join);
+        joined.collect::<Result<_, _>>()
+    })
+    .map_err(|_| anyhow!("the thread of a suite panicked"))?;
+    let mut runs: Vec<_> = lanes.into_iter().flatten().collect();
+    runs.sort_by_key(|(index, _)| *index);
+    runs.into_iter().map(|(_, run)| run).collect()
 }
 
 /// Repeats a suite that failed, once, against a new vault: a busy machine can fail a test that waits for a browser or a
@@ -154,7 +179,11 @@ fn run_suite(sdk: Sdk, effort: Effort, program: &Path, nodes: u8, folder: &Path)
         suite.envs(spare.spare_variables());
         suite.envs(limited.limited_variables());
     }
+    let log = folder.join(format!("{sdk}.log"));
+    let output = fs::File::create(&log).with_context(|| log.display().to_string())?;
+    suite.stdout(output.try_clone()?).stderr(output);
     let status = process::run(suite)?;
+    print!("{}", String::from_utf8_lossy(&fs::read(&log)?));
     vault.stop()?;
     if let Some(MoreVaults { spare, limited }) = more {
         spare.stop()?;
@@ -240,14 +269,6 @@ fn summarize_methods(runs: &[Run], folder: &Path) -> Result<Vec<String>> {
 
 fn methods_file(sdk: Sdk, folder: &Path) -> PathBuf {
     folder.join(format!("{sdk}-methods.jsonl"))
-}
-
-fn build() -> Result<PathBuf> {
-    report_progress("building cloakroom");
-    let mut cargo = workspace::cargo();
-    cargo.args(["build", "--quiet", "--package", "cloakroom-cli", "--locked"]);
-    process::run_successfully(cargo)?;
-    workspace::built("cloakroom")
 }
 
 /// The folder of installed suites and their results.

@@ -12,15 +12,16 @@ use cloakroom_devtools::{packages, process, workspace};
 use super::report_progress;
 
 /// The official SDKs, the browser SDKs in Chromium, the demo shop, and Schemathesis, which tests the OpenAPI description.
+/// The longest first, because they run side by side.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(super) enum Sdk {
-    Node,
     Browser,
+    Schemathesis,
     Elements,
     Shop,
+    Node,
     Python,
     PythonLegacy,
-    Schemathesis,
 }
 
 /// The program and its Debian package.

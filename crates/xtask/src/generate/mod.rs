@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use cloakroom_devtools::{process, workspace};
+use cloakroom_devtools::workspace;
 
-use crate::engines;
+use crate::{engines, programs};
 use coverage::Coverage;
 
 /// Files generated from the code, and the arguments of `cloakroom` that print them.
@@ -59,9 +59,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         write(&path, text)
     };
     if !arguments.engines {
-        build()?;
+        let program = programs::build("cloakroom")?;
         for (file, words) in GENERATED {
-            compare(file, &print(words)?)?;
+            compare(file, &print(&program, words)?)?;
         }
         compare(COVERAGE, &Coverage::read(&workspace::root())?.table()?)?;
     }
@@ -72,22 +72,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     bail!("outdated: {}; run cargo xtask generate", stale.join(", "))
 }
 
-fn build() -> Result<()> {
-    let mut build = workspace::cargo();
-    // The same arguments as in the pipeline, so that nothing is compiled twice.
-    build.args([
-        "build",
-        "--quiet",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-    ]);
-    process::run_successfully(build)
-}
-
-fn print(words: &[&str]) -> Result<String> {
-    let program = workspace::built("cloakroom")?;
-    let output = Command::new(&program)
+fn print(program: &Path, words: &[&str]) -> Result<String> {
+    let output = Command::new(program)
         .args(words)
         .output()
         .with_context(|| format!("running {}", program.display()))?;
