@@ -49,7 +49,11 @@ impl DocumentText {
     }
 }
 
-/// Routes about the service itself. They require a [`DocumentText`] extension.
+/// Returns the document. It is made when it is first requested: a node starts sooner without it.
+#[derive(Clone, Copy)]
+pub(crate) struct DocumentSource(pub(crate) fn() -> DocumentText);
+
+/// Routes about the service itself. They require a [`DocumentSource`] extension.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> OpenApiRouter<S> {
     OpenApiRouter::new()
         .routes(routes!(ping))
@@ -68,10 +72,10 @@ async fn ping() {}
     get, path = "/openapi.json", tag = "Service",
     responses((status = 200, description = "This document.", content_type = "application/json")),
 )]
-async fn describe(Extension(text): Extension<DocumentText>) -> Response {
+async fn describe(Extension(document): Extension<DocumentSource>) -> Response {
     let json = [(CONTENT_TYPE, "application/json; charset=utf-8")];
     // Without a copy: all responses share the same bytes.
-    (json, Extension(SharedBody), text.0).into_response()
+    (json, Extension(SharedBody), document.0().0).into_response()
 }
 
 /// Merges the documents of the routes without a key and of those that require one, and adds what handlers do not

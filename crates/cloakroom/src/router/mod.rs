@@ -6,7 +6,7 @@ mod unsupported;
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use axum::Extension;
@@ -35,7 +35,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use self::route_table::{Authentication, RouteMatch, RouteTable};
 use crate::node::Node;
-use crate::openapi::DocumentText;
+use crate::openapi::{DocumentSource, DocumentText};
 use crate::{formulas, openapi, removed_operations};
 
 /// Maximum body size without a key: more than any browser posts back from an issuer.
@@ -137,9 +137,10 @@ pub fn document() -> OpenApi {
     Routes::new().document()
 }
 
-/// The OpenAPI document as text.
+/// The OpenAPI document as text, the same for every node.
 pub fn document_text() -> DocumentText {
-    DocumentText::new(&document())
+    static TEXT: LazyLock<DocumentText> = LazyLock::new(|| DocumentText::new(&document()));
+    TEXT.clone()
 }
 
 /// The API, ready to be served.
@@ -166,7 +167,7 @@ pub fn api(node: Node) -> Api {
         ],
     );
     let handlers = open
-        .layer(Extension(document_text()))
+        .layer(Extension(DocumentSource(document_text)))
         .merge(keyed)
         .merge(catalog)
         .merge(invocations);
