@@ -93,7 +93,7 @@ fn doctor_reports_errors_warnings_and_ok() {
 #[test]
 fn doctor_reports_unsafe_database_settings() {
     let risky = [
-        ("synchronous_commit", "off"),
+        ("full_page_writes", "off"),
         ("log_error_verbosity", "default"),
     ];
     let settings = risky
@@ -111,7 +111,7 @@ fn doctor_reports_unsafe_database_settings() {
     let found = deployment.run(&["doctor"]);
 
     assert!(!found.success);
-    for expected in ["acknowledged before it is durable", "prints whole rows"] {
+    for expected in ["leave torn pages", "prints whole rows"] {
         assert!(found.stdout.contains(expected), "{}", found.stdout);
     }
 }

@@ -20,6 +20,10 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::{Error, Params, Statement};
 use crate::config::{Database, Secret};
 
+/// Settings of every session. Those of a role or a database can be changed by SQL, and would change what statements mean:
+/// `now()` of another schema ends no expiry, and a commit that is not synchronous is acknowledged before it is durable.
+const SESSION_SETTINGS: &str = "-c search_path=public,pg_temp -c synchronous_commit=on";
+
 /// Opens connections for the pool.
 pub(super) struct Connector {
     config: Config,
@@ -72,6 +76,9 @@ impl Connector {
             .map_err(|_| Error::Address("expected a URL like postgres://user@host/name".into()))?;
         config.application_name("cloakroom");
         config.target_session_attrs(target);
+        // The last value of a setting applies.
+        let options = config.get_options().unwrap_or_default();
+        config.options(format!("{options} {SESSION_SETTINGS}"));
         let tls = settings.ca_file.as_deref().map(tls_with_ca).transpose()?;
         if tls.is_some() {
             config.ssl_mode(tokio_postgres::config::SslMode::Require);

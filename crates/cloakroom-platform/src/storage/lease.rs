@@ -16,10 +16,12 @@ const HOLD: Statement = Statement {
             until = excluded.until
         where lease.until <= now()
            or lease.holder = excluded.holder
+           or lease.until > now() + 2 * make_interval(secs => $3)
         returning true",
 };
 
-/// Acquires or renews the named lease. Returns false while another holder has it.
+/// Acquires or renews the named lease. Returns false while another holder has it. A lease of more than twice its duration
+/// is of no holder: with SQL, it could otherwise stop a job forever.
 pub async fn hold_lease(
     db: &Db,
     name: &str,

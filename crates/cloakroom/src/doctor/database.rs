@@ -29,12 +29,6 @@ const EXPECTED_SETTINGS: &[ExpectedSetting] = &[
         risk: "a power failure can leave torn pages",
     },
     ExpectedSetting {
-        name: "synchronous_commit",
-        valid: &["on", "remote_apply"],
-        severity: Severity::Bad,
-        risk: "a write can be acknowledged before it is durable",
-    },
-    ExpectedSetting {
         name: "data_checksums",
         valid: &["on"],
         severity: Severity::Bad,

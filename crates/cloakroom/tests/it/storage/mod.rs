@@ -3,3 +3,4 @@
 mod commits;
 mod outages;
 mod schema;
+mod tampering;
