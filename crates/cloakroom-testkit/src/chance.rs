@@ -7,7 +7,7 @@ use cloakroom_crypto::random_bytes;
 pub struct SeededRng(u64);
 
 impl SeededRng {
-    pub fn new() -> Self {
+    pub fn from_environment() -> Self {
         let seed = number("CLOAKROOM_TEST_SEED")
             .unwrap_or_else(|| u64::from_le_bytes(random_bytes::<8>()) >> 1);
         println!("CLOAKROOM_TEST_SEED={seed}");

@@ -1,7 +1,12 @@
 //! What the HTTP tests of every area share: a database per test, a running vault, an HTTP client, and servers of
 //! other companies that a test controls.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests fail by panicking and print what they measure"
+)]
 
 mod bin_table;
 mod chance;

@@ -1,10 +1,5 @@
 //! Tests of hosted pages over HTTP, against real PostgreSQL and Redis.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "tests fail by panicking and print what they measure"
-)]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod pages;

@@ -193,7 +193,7 @@ impl Model {
 
 #[tokio::test]
 async fn the_script_matches_a_simple_model() {
-    let (mut harness, mut chance) = (Harness::start().await, SeededRng::new());
+    let (mut harness, mut chance) = (Harness::start().await, SeededRng::from_environment());
     for round in 0..60 {
         let count = 1 + chance.below(4);
         let counters: Vec<Counter> = (0..count)

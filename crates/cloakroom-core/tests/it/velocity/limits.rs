@@ -166,7 +166,7 @@ async fn normal_traffic_is_never_rejected() {
     let redis = TestRedis::start(&[]).await;
     let vault = start(Some(&redis)).await;
     let client = attacker(&vault, ApplicationKind::Private).await;
-    let mut chance = SeededRng::new();
+    let mut chance = SeededRng::from_environment();
 
     for round in 0..300 {
         let bin = ["424242", "400012", "510510", "222300"][round % 4];

@@ -24,7 +24,7 @@ const TRIES: usize = 4;
 async fn malformed_bodies_are_rejected_quickly_and_without_side_effects() {
     let panics = count_panics();
     let vault = TestVault::start_with_long_timeouts().await;
-    let mut chance = SeededRng::new();
+    let mut chance = SeededRng::from_environment();
     let count = number_or("CLOAKROOM_TEST_BODIES", 2_000);
     let canary = card_number(&mut chance);
     let targets = target::all(&vault, &canary).await;

@@ -24,7 +24,7 @@ struct Sample {
 #[tokio::test]
 async fn lookup_time_does_not_depend_on_why_a_key_is_rejected() {
     let vault = TestVault::start().await;
-    let mut chance = SeededRng::new();
+    let mut chance = SeededRng::from_environment();
     let count = number_or("CLOAKROOM_TEST_LOOK_UPS", 4_000);
     let held = held_keys(&vault).await;
 

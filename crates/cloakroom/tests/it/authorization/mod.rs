@@ -43,7 +43,7 @@ async fn responses_do_not_depend_on_hidden_data() {
     let sequences = number_or("CLOAKROOM_TEST_SEQUENCES", 600);
     let vault = TestVault::start_with_long_timeouts().await;
     let figures = Arc::new(Figures::default());
-    let mut chance = SeededRng::new();
+    let mut chance = SeededRng::from_environment();
 
     let workers = (0..WORKERS).map(|_| {
         let (vault, figures, chance) = (&vault, figures.clone(), chance.fork());

@@ -27,7 +27,7 @@ async fn tenants_are_isolated_on_every_route() {
     }
     let tenants = Arc::new(tenants);
     let total = calls(2_000);
-    let mut chance = SeededRng::new();
+    let mut chance = SeededRng::from_environment();
 
     // Each caller runs sequentially, so that the resources it creates and deletes do not affect its own requests.
     let mut callers = tokio::task::JoinSet::new();

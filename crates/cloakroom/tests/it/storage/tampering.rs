@@ -9,6 +9,7 @@ use http::StatusCode;
 use serde_json::json;
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "test and database share a clock")]
 async fn settings_of_the_database_change_neither_time_nor_durability() {
     let vault = TestVault::start().await;
     let client = vault.revealing_client().await;
