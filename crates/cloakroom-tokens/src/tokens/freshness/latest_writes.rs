@@ -11,7 +11,7 @@ use cloakroom_platform::telemetry::catalog;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// 16 MiB in total.
+/// 16 MiB in total, when all are used.
 const SLOTS: usize = 1 << 20;
 /// Slots that one token can occupy.
 const WAYS: usize = 4;
@@ -27,19 +27,15 @@ pub(in crate::tokens) struct LatestWrites {
     hasher: RandomState,
 }
 
-/// All zeros if empty.
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    hash: u64,
-    /// Microseconds since 1970 and the tag.
-    tagged_time: u64,
-}
+/// The hash of an id, and microseconds since 1970 with the tag. All zeros if empty. An array, and not a struct, because the
+/// allocator zeroes memory for it on first use: a table that is not used takes none.
+type Slot = [u64; 2];
+const HASH: usize = 0;
+const TAGGED_TIME: usize = 1;
 
-impl Slot {
-    fn is_of(self, other: Self) -> bool {
-        let mask = (1 << TAG_BITS) - 1;
-        self.hash == other.hash && self.tagged_time & mask == other.tagged_time & mask
-    }
+fn is_same_token(one: Slot, other: Slot) -> bool {
+    let mask = (1 << TAG_BITS) - 1;
+    one[HASH] == other[HASH] && one[TAGGED_TIME] & mask == other[TAGGED_TIME] & mask
 }
 
 impl Default for LatestWrites {
@@ -58,10 +54,10 @@ impl LatestWrites {
         let new = self.slot(tenant, key, at);
         let mut shard = self.shard(new);
         let ways = ways(&mut shard, new);
-        let known = ways.iter().position(|slot| slot.is_of(new));
-        let oldest = || (0..WAYS).min_by_key(|way| ways[*way].tagged_time);
+        let known = ways.iter().position(|slot| is_same_token(*slot, new));
+        let oldest = || (0..WAYS).min_by_key(|way| ways[*way][TAGGED_TIME]);
         let way = known.or_else(oldest).unwrap_or_default();
-        if known.is_none() || ways[way].tagged_time < new.tagged_time {
+        if known.is_none() || ways[way][TAGGED_TIME] < new[TAGGED_TIME] {
             ways[way] = new;
         }
     }
@@ -77,21 +73,21 @@ impl LatestWrites {
         let mut shard = self.shard(row);
         ways(&mut shard, row)
             .iter()
-            .any(|slot| slot.is_of(row) && slot.tagged_time > row.tagged_time)
+            .any(|slot| is_same_token(*slot, row) && slot[TAGGED_TIME] > row[TAGGED_TIME])
     }
 
     fn slot(&self, tenant: TenantId, key: &Uuid, at: Timestamp) -> Slot {
         let micros = u64::try_from(at.as_microsecond()).unwrap_or_default();
         let (_, random) = key.as_u64_pair();
         let tag = random & ((1 << TAG_BITS) - 1);
-        Slot {
-            hash: self.hasher.hash_one((tenant.number, key)),
-            tagged_time: (micros << TAG_BITS) | tag,
-        }
+        [
+            self.hasher.hash_one((tenant.number, key)),
+            (micros << TAG_BITS) | tag,
+        ]
     }
 
     fn shard(&self, slot: Slot) -> MutexGuard<'_, Vec<Slot>> {
-        let index = usize::try_from(slot.hash % SHARDS as u64).unwrap_or_default();
+        let index = usize::try_from(slot[HASH] % SHARDS as u64).unwrap_or_default();
         let shard = &self.shards[index];
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -100,7 +96,7 @@ impl LatestWrites {
 /// The slots of a shard that a token can occupy.
 fn ways(shard: &mut [Slot], slot: Slot) -> &mut [Slot] {
     let sets = SHARD_SLOTS / WAYS;
-    let set = usize::try_from((slot.hash / SHARDS as u64) % sets as u64).unwrap_or_default();
+    let set = usize::try_from((slot[HASH] / SHARDS as u64) % sets as u64).unwrap_or_default();
     &mut shard[set * WAYS..(set + 1) * WAYS]
 }
 
