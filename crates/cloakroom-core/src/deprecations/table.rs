@@ -95,7 +95,7 @@ deprecations! {
         successor: None,
         treatment: DeprecationTreatment::Rejected,
         behavior: "400 that names `callback_url`. This vault has no reactors yet: without the \
-            attribute the response is 404.",
+            attribute the response is 501.",
         migration: "Call `react-async`, and take the result from the webhook event.",
     },
     LegacyRateLimits: Deprecation {
@@ -158,7 +158,7 @@ deprecations! {
         successor: None,
         treatment: DeprecationTreatment::Gone,
         behavior: "The paths return 410; `formula` in `POST /reactors`, `PUT` or `PATCH /reactors/{id}` \
-            is a 400 that names it. This vault has no reactors yet: without the attribute the response is 404.",
+            is a 400 that names it. This vault has no reactors yet: without the attribute the response is 501.",
         migration: "Configuration and request parameters of reactors with code are not validated.",
     },
     ProxyReactors: Deprecation {
@@ -171,8 +171,7 @@ deprecations! {
         replacement: "use request_transform and response_transform",
         successor: None,
         treatment: DeprecationTreatment::Rejected,
-        behavior: "400 that names the attribute. This vault has no proxies yet: without it, or with \
-            null, the response is 404.",
+        behavior: "400 that names the attribute. Null is accepted.",
         migration: "A transform holds the code that the reactor had.",
     },
     TokenPrivacy: Deprecation {
@@ -214,7 +213,7 @@ deprecations! {
         successor: None,
         treatment: DeprecationTreatment::Rejected,
         behavior: "400 that names `type`. They were removed in January 2023.",
-        migration: "`POST /sessions` creates a key that is valid for an hour, and `POST /sessions/authorize` \
+        migration: "`POST /sessions` creates a key that is valid for three minutes, and `POST /sessions/authorize` \
             grants its permissions.",
     },
     ThreedsPan: Deprecation {

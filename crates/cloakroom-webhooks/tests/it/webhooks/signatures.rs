@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use cloakroom::access::Tenant;
 use cloakroom::webhooks::signatures;
 use http::StatusCode;
 use serde_json::json;
@@ -41,17 +42,19 @@ fn run(program: &str, arguments: &[&str], input: &str) -> String {
 }
 
 /// Verifies `BT-SIGNATURE` with the Node sample; returns the id of the event, or the error.
-fn verify_with_node(received: &Received, keys: &str) -> String {
+fn verify_with_node(received: &Received, keys: &str, tenant: &Tenant) -> String {
     let program = format!(
         "{}\nimport {{ readFileSync }} from \"node:fs\";
-        const {{ headers, body, keys }} = JSON.parse(readFileSync(0, \"utf8\"));
-        try {{ console.log(readEvent(headers, Buffer.from(body), keys).id); }}
+        const {{ headers, body, keys, tenant }} = JSON.parse(readFileSync(0, \"utf8\"));
+        try {{ console.log(readEvent(headers, Buffer.from(body), keys, tenant).id); }}
         catch (error) {{ console.log(error.message); }}",
         sample("js").replace("export ", "")
     );
     let headers = json!({"bt-signature": received.header("bt-signature")});
     let body = String::from_utf8(received.bytes.clone()).unwrap();
-    let input = json!({"headers": headers, "body": body, "keys": keys}).to_string();
+    let tenant = tenant.id.uuid.to_string();
+    let input = json!({"headers": headers, "body": body, "keys": keys, "tenant": tenant});
+    let input = input.to_string();
     run("node", &["--input-type=module", "--eval", &program], &input)
 }
 
@@ -99,15 +102,24 @@ async fn the_samples_of_the_guide_verify_deliveries() {
     let keys = String::from_utf8(keys.bytes).unwrap();
     let id = received.event()["id"].as_str().unwrap();
     assert_eq!(received.header("bt-signature-version"), "v1");
-    assert_eq!(verify_with_node(&received, &keys), id);
+    assert_eq!(verify_with_node(&received, &keys, &fixture.tenant), id);
     assert_eq!(verify_with_python(&received, secret), id);
+
+    let other = fixture.vault.tenant().await;
+    assert_eq!(
+        verify_with_node(&received, &keys, &other),
+        "the event is of another tenant"
+    );
 
     let mut forged = received.clone();
     forged.bytes = String::from_utf8(forged.bytes)
         .unwrap()
         .replace("token.created", "token.deleted")
         .into_bytes();
-    assert_eq!(verify_with_node(&forged, &keys), "invalid signature");
+    assert_eq!(
+        verify_with_node(&forged, &keys, &fixture.tenant),
+        "invalid signature"
+    );
     assert_eq!(verify_with_python(&forged, secret), "invalid signature");
     assert_eq!(
         verify_with_python(&received, "whsec_AAAA"),
@@ -165,10 +177,16 @@ async fn a_rotated_key_signs_and_the_previous_one_stays_published() {
         .next()
         .unwrap();
     let id = second.event()["id"].as_str().unwrap();
-    assert_eq!(verify_with_node(&second, newest), id);
-    assert_eq!(verify_with_node(&second, &new_keys), id);
-    assert_eq!(verify_with_node(&second, &old_keys), "invalid signature");
-    assert_eq!(verify_with_node(&first, &new_keys), "invalid signature");
+    assert_eq!(verify_with_node(&second, newest, &fixture.tenant), id);
+    assert_eq!(verify_with_node(&second, &new_keys, &fixture.tenant), id);
+    assert_eq!(
+        verify_with_node(&second, &old_keys, &fixture.tenant),
+        "invalid signature"
+    );
+    assert_eq!(
+        verify_with_node(&first, &new_keys, &fixture.tenant),
+        "invalid signature"
+    );
 }
 
 /// The key pair is the identity of the vault toward every receiver.
