@@ -30,7 +30,7 @@ if (isInstalled) {
       for (const [brand, number, shown] of NUMBERS) {
         await page.evaluate(() => window.elements.number.clear());
         await type(page, "number", number);
-        await page.evaluate(() => window.elements.number.blur());
+        await page.keyboard.press("Tab");
         const last = await lastChange(page, "number", { complete: true, cardBrand: brand });
         assert.equal(last.cardLast4, number.slice(-4));
         assert.equal(await value(page, "number"), shown);

@@ -1,6 +1,6 @@
 // The hosted card form: formats and checks what is typed, and submits it once. The page around it is the vault's own.
 
-import { brandOf, DEFAULT_CARD_TYPES } from "../field/brands";
+import { brandOf } from "../field/brands";
 import { cardNumberFormat, expirationFormat, type Format, parseExpiration, securityCodeFormat, textFormat } from "../field/formats";
 import { brandIcon, showBrand } from "../field/icons";
 import { reformat } from "../field/input";
@@ -71,7 +71,7 @@ class Field {
   }
 }
 
-const number = new Field("number", cardNumberFormat(() => DEFAULT_CARD_TYPES, () => false), numberChanged);
+const number = new Field("number", cardNumberFormat(), numberChanged);
 const expiration = new Field("expiration", expirationFormat({
   showsSpacing: () => true,
   maxElapsedYears: () => 0,

@@ -273,9 +273,6 @@ export class Element {
         this.#state = state;
         this.#emit(type, detail);
       }],
-      ["state", (state: State) => {
-        this.#state = state;
-      }],
       ["height", (height: number) => {
         if (this.#frame) {
           this.#frame.style.height = `${Math.ceil(height)}px`;

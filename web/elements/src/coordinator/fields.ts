@@ -43,6 +43,7 @@ export class Fields {
       ["report", (report: Report) => this.#receive(id, report)],
       ["follow", (source: string) => this.#follow(id, source)],
       ["read", () => this.#readFollowed(id)],
+      ["pressed", () => this.#finishOthers(id)],
       ["leave", () => this.forget(id)],
       ...more,
     ]);
@@ -68,13 +69,24 @@ export class Fields {
     const late = new Promise<never>((_, reject) => {
       setTimeout(() => reject(failure("Timeout while trying to securely read elements values")), READ_TIMEOUT_MS);
     });
-    const refreshed = [...new Set(ids)].map(async (id) => {
-      const report = await this.#find(id)?.channel.call("report");
-      if (report) {
-        this.#receive(id, report as Report);
-      }
-    });
-    await Promise.race([Promise.all(refreshed), late]);
+    const seen = new Set<string>();
+    await Promise.race([Promise.all(ids.map((id) => this.#use(id, seen))), late]);
+  }
+
+  /** Uses the followed field first: a value counts as used wherever it is shown. */
+  async #use(id: string, seen: Set<string>): Promise<void> {
+    const field = this.#find(id);
+    if (!field || seen.has(id)) {
+      return;
+    }
+    seen.add(id);
+    if (field.followed) {
+      await this.#use(field.followed, seen);
+    }
+    const report = await field.channel.call("use");
+    if (report) {
+      this.#receive(id, report as Report);
+    }
   }
 
   /** The value for a place in a payload, and the errors if the field is not complete. */
@@ -98,6 +110,15 @@ export class Fields {
       return undefined;
     }
     return field;
+  }
+
+  /** A click into one field is proof that the cardholder has left the others. */
+  #finishOthers(id: string): void {
+    for (const [other, { channel }] of this.#fields) {
+      if (other !== id) {
+        channel.notify("finish");
+      }
+    }
   }
 
   #receive(id: string, report: Report): void {

@@ -15,7 +15,8 @@ export interface CardType {
 const GAPS = [4, 8, 12];
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
-export const DEFAULT_CARD_TYPES: CardType[] = [
+/** The only table: one that a page chooses would tell it at which lengths a number is complete. */
+const CARD_TYPES: CardType[] = [
   {
     type: "visa",
     niceType: "Visa",
@@ -136,10 +137,10 @@ const UNKNOWN: CardType = {
 };
 
 /** The brand whose longest matching pattern is the longest of all. */
-export function brandOf(digits: string, types: readonly CardType[] = DEFAULT_CARD_TYPES): CardType {
+export function brandOf(digits: string): CardType {
   let best = UNKNOWN;
   let strength = 0;
-  for (const type of types) {
+  for (const type of CARD_TYPES) {
     for (const pattern of type.patterns) {
       const length = matchLength(digits, pattern);
       if (length > strength) {
@@ -159,8 +160,8 @@ function matchLength(digits: string, pattern: number | [number, number]): number
   return digits.length >= length && prefix >= low && prefix <= high ? length : 0;
 }
 
-export function findType(name: string, types: readonly CardType[] = DEFAULT_CARD_TYPES): CardType | undefined {
-  return types.find((type) => type.type === name);
+export function findType(name: unknown): CardType | undefined {
+  return CARD_TYPES.find((type) => type.type === name);
 }
 
 export function passesLuhn(digits: string): boolean {
@@ -176,47 +177,4 @@ export function passesLuhn(digits: string): boolean {
 /** The leading digits that a page may know, once the number is complete. */
 export function binOf(digits: string): string {
   return digits.slice(0, digits.length >= 16 ? 8 : 6);
-}
-
-const LONGEST_PATTERN = 8;
-const TYPES_MAX = 50;
-
-/**
- * Checks a page's own table of brands.
- *
- * A pattern longer than a BIN would make the brand an oracle: a page could ask for one digit after the other.
- */
-export function parseCardTypes(given: unknown): CardType[] | undefined {
-  if (!Array.isArray(given) || given.length === 0 || given.length > TYPES_MAX) {
-    return undefined;
-  }
-  const types = given.map(parseCardType);
-  return types.every((type) => type !== undefined) ? types : undefined;
-}
-
-function parseCardType(given: unknown): CardType | undefined {
-  const { type, niceType, patterns, gaps, lengths, code } = (given ?? {}) as Partial<CardType>;
-  const isPrefix = (number: unknown) =>
-    Number.isInteger(number) && (number as number) >= 0 && String(number).length <= LONGEST_PATTERN;
-  const isPattern = (pattern: unknown) =>
-    isPrefix(pattern)
-    || (Array.isArray(pattern) && pattern.length === 2 && pattern.every(isPrefix)
-      && String(pattern[0]).length === String(pattern[1]).length);
-  const isLength = (length: unknown) => Number.isInteger(length) && (length as number) > 0 && (length as number) <= 30;
-  const isValid = typeof type === "string" && /^[a-z0-9-]{1,40}$/.test(type)
-    && Array.isArray(patterns) && patterns.length <= 500 && patterns.every(isPattern)
-    && Array.isArray(gaps) && gaps.every(isLength)
-    && Array.isArray(lengths) && lengths.length > 0 && lengths.every(isLength)
-    && isLength(code?.size);
-  if (!isValid) {
-    return undefined;
-  }
-  return {
-    type: type as string,
-    niceType: typeof niceType === "string" ? niceType : (type as string),
-    patterns: patterns as CardType["patterns"],
-    gaps: gaps as number[],
-    lengths: lengths as number[],
-    code: { name: String(code?.name ?? "CVC"), size: code?.size as number },
-  };
 }

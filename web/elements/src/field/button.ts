@@ -65,7 +65,9 @@ export class CopyButton {
 
   showFollowed(): void {}
 
-  report(): undefined {
+  finish(): void {}
+
+  use(): undefined {
     return undefined;
   }
 

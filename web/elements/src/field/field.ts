@@ -12,7 +12,8 @@ import type {
 } from "../messages/protocol";
 import { applyIconStyle, Style } from "./style";
 import { copy, Visibility } from "./clipboard";
-import { cardFacts } from "./formats";
+import { brandOf } from "./brands";
+import { Disclosure } from "./disclosure";
 import { brandIcon, copyIcon, showBrand } from "./icons";
 import { Input } from "./input";
 import { type BinInfo, brandId, NetworkChoice, networksOf } from "./networks";
@@ -21,6 +22,8 @@ import { codeBrand, formatOf, type Part, type PartName, PARTS, textsOf, valueOf 
 import type { Surroundings } from "./surroundings";
 
 const LISTENABLE_KEYS = ["Enter", "Escape"];
+/** Keys by which a cardholder leaves an input. */
+const LEAVING_KEYS = ["Enter", "Tab"];
 const BIN_MIN = 6;
 const BIN_MAX = 8;
 
@@ -45,6 +48,7 @@ export class Field {
   readonly #inputs = new Map<PartName, Input>();
   readonly #icon = brandIcon();
   readonly #networks: NetworkChoice;
+  readonly #disclosure = new Disclosure();
   /** Inputs whose errors are shown. */
   readonly #judged = new Set<PartName>();
   #binInfo: BinInfo | undefined;
@@ -151,11 +155,12 @@ export class Field {
     }
     const number = () => this.#inputs.get("number");
     for (const part of this.#parts()) {
-      const format = formatOf(part.part, this.#options, () => codeBrand(this.#options, number()));
+      const brand = () => codeBrand(this.#options, number());
+      const format = formatOf(part.part, this.#options, { disclosure: this.#disclosure, brand });
       const input = new Input(part.name, format, {
         change: () => this.#typed(part),
         focus: () => this.#page.notify("event", "focus", { targetId: this.#targetId(part) }, this.#state()),
-        blur: () => this.#left(part),
+        blur: (event) => this.#blurred(part, event),
         keydown: (event) => this.#pressed(part, event),
       });
       this.#inputs.set(part.part, input);
@@ -262,6 +267,7 @@ export class Field {
 
   #typed(part: Part): void {
     this.#followed = undefined;
+    this.#disclosure.typed(this.#inputs.get("number")?.value ?? "");
     // A corrected error disappears while typing; a new one appears when the cardholder leaves the input.
     if (!this.#options.flag("validateOnChange") && !this.#inputs.get(part.part)?.judge().error) {
       this.#judged.delete(part.part);
@@ -269,7 +275,7 @@ export class Field {
     if (this.#options.flag("validateOnChange")) {
       this.#judged.add(part.part);
     }
-    this.#settle(this.#options.flag("validateOnChange"));
+    this.#settle();
     const input = this.#inputs.get(part.part);
     const next = this.#parts()[this.#parts().indexOf(part) + 1];
     if (input?.isFull && !input.judge().error && next && document.activeElement === input.node) {
@@ -277,7 +283,22 @@ export class Field {
     }
   }
 
-  #left(part: Part): void {
+  /**
+   * The cardholder has finished the number, as far as no page can pretend: by a key, by a click into another field, or by
+   * moving on within the frame. A loss of the focus alone proves nothing, because the page can take it.
+   */
+  finish(): void {
+    const number = this.#inputs.get("number");
+    if (number && !number.judge().error) {
+      this.#disclosure.finish(number.value);
+      this.#settle();
+    }
+  }
+
+  #blurred(part: Part, { relatedTarget }: FocusEvent): void {
+    if (relatedTarget) {
+      this.finish();
+    }
     if (!this.#inputs.get(part.part)?.isEmpty) {
       this.#judged.add(part.part);
     }
@@ -287,6 +308,9 @@ export class Field {
   }
 
   #pressed(part: Part, event: KeyboardEvent): void {
+    if (event.isTrusted && LEAVING_KEYS.includes(event.key)) {
+      this.finish();
+    }
     if (event.isTrusted && LISTENABLE_KEYS.includes(event.key)) {
       const { key, altKey, ctrlKey, shiftKey, metaKey } = event;
       const detail = { targetId: this.#targetId(part), key, altKey, ctrlKey, shiftKey, metaKey };
@@ -310,8 +334,6 @@ export class Field {
     if (always || text !== this.#reported) {
       this.#reported = text;
       this.#page.notify("event", "change", detail, state);
-    } else {
-      this.#page.notify("state", state);
     }
   }
 
@@ -319,7 +341,7 @@ export class Field {
     return {
       ...metadata,
       ...cardMetadata,
-      ...(this.#binInfo && this.#options.flag("binLookup") ? { binInfo: this.#binInfo } : {}),
+      ...(cardMetadata?.cardBin && this.#options.flag("binLookup") ? { binInfo: this.#binInfo } : {}),
       ...(this.#networks.selected ? { selectedNetwork: this.#networks.selected } : {}),
     };
   }
@@ -362,10 +384,18 @@ export class Field {
     if (!number) {
       return undefined;
     }
-    const isDone = document.activeElement !== number.node;
-    const facts = cardFacts(number.value, !number.judge().error, isDone, this.#options.cardTypes);
-    const known = this.#binInfo && facts.cardBrand === "unknown" ? brandId(this.#binInfo.brand) : "";
-    return known ? { ...facts, cardBrand: known } : facts;
+    const { type } = brandOf(number.value);
+    const known = this.#binInfo && type === "unknown" ? brandId(this.#binInfo.brand) : "";
+    return { cardBrand: known || type, ...this.#disclosure.facts(number.value) };
+  }
+
+  /** The value for a request. */
+  use(): Report {
+    const number = this.#inputs.get("number");
+    if (number && !number.judge().error) {
+      this.#disclosure.use(number.value);
+    }
+    return this.report();
   }
 
   /** What the coordinator needs to know. */

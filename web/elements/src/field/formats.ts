@@ -1,6 +1,7 @@
 // How each kind of input groups, restricts and judges what is typed.
 
-import { binOf, brandOf, type CardType, DEFAULT_CARD_TYPES, findType, passesLuhn } from "./brands";
+import { brandOf, type CardType, passesLuhn } from "./brands";
+import type { Disclosure } from "./disclosure";
 import type { ErrorKind } from "../messages/protocol";
 
 export interface Judgment {
@@ -33,43 +34,25 @@ const complete: Judgment = { maskSatisfied: true };
 const incomplete: Judgment = { error: "incomplete", maskSatisfied: true };
 const invalid: Judgment = { error: "invalid", maskSatisfied: true };
 
-const LONGEST_NUMBER = 19;
-
-export function cardNumberFormat(types: () => readonly CardType[], skipsLuhn: () => boolean): Format {
-  // A page's own lengths do not cut a number off: its first half would look complete.
-  const max = (clean: string) =>
-    types() === DEFAULT_CARD_TYPES ? Math.max(...brandOf(clean, types()).lengths) : LONGEST_NUMBER;
+export function cardNumberFormat(disclosure?: Disclosure): Format {
+  const max = (clean: string) => Math.max(...brandOf(clean).lengths);
   return {
     clean: (text) => {
       const all = digits(text);
       return all.slice(0, max(all));
     },
     show: (clean) => {
-      const { gaps } = brandOf(clean, types());
+      const { gaps } = brandOf(clean);
       return [...clean].map((digit, index) => (gaps.includes(index) ? ` ${digit}` : digit)).join("");
     },
     judge: (clean) => {
-      const { lengths } = brandOf(clean, types());
-      if (!lengths.includes(clean.length)) {
+      if (!brandOf(clean).lengths.includes(clean.length)) {
         return incomplete;
       }
-      return skipsLuhn() || passesLuhn(clean) ? complete : invalid;
+      return passesLuhn(clean) && !disclosure?.isExtendedBy(clean) ? complete : invalid;
     },
     isFull: (clean) => clean.length === max(clean),
   };
-}
-
-/**
- * What a page may know of a number: more than the brand only once it is complete.
- *
- * Some brands have numbers of 12 to 19 digits. While a long one is typed, its beginning can be complete too, and its
- * last four digits would be digits from the middle. Short numbers therefore count once the cardholder is done.
- */
-export function cardFacts(clean: string, isComplete: boolean, isDone: boolean, types: readonly CardType[]) {
-  const { type: cardBrand, lengths } = brandOf(clean, types);
-  const isLongest = types === DEFAULT_CARD_TYPES && clean.length === Math.max(...lengths);
-  const isShown = isComplete && (isDone || isLongest || clean.length >= 16);
-  return isShown ? { cardBrand, cardLast4: clean.slice(-4), cardBin: binOf(clean) } : { cardBrand };
 }
 
 export function securityCodeFormat(brand: () => CardType | undefined): Format {
@@ -84,10 +67,6 @@ export function securityCodeFormat(brand: () => CardType | undefined): Format {
     },
     isFull: (clean) => clean.length === (size() ?? 4),
   };
-}
-
-export function brandNamed(name: unknown, types?: readonly CardType[]): CardType | undefined {
-  return typeof name === "string" ? findType(name, types) : undefined;
 }
 
 /** The furthest expiration in the future that is plausible, in years. */

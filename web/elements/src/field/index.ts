@@ -54,7 +54,8 @@ async function join(): Promise<Channel> {
   const { port1, port2 } = new MessageChannel();
   const channel = new Channel(port1, new Map<string, (...args: never[]) => unknown>([
     ["followed", (display: string, state: State) => element?.showFollowed(display, state)],
-    ["report", () => element?.report()],
+    ["use", () => element?.use()],
+    ["finish", () => element?.finish()],
   ]));
   coordinator.postMessage({ elements: PROTOCOL, kind: "join", id, type }, location.origin, [port2]);
   const late = new Promise<never>((_, reject) => {
@@ -71,6 +72,7 @@ function connect(port: MessagePort): void {
         throw failure("Element is already mounted");
       }
       const coordinator = await join();
+      document.addEventListener("pointerdown", ({ isTrusted }) => isTrusted && coordinator.notify("pressed"), true);
       const surroundings = new Surroundings(page, around);
       const created = type === "copyButton"
         ? new CopyButton(page, coordinator, surroundings)

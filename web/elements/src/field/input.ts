@@ -6,7 +6,7 @@ import type { Format, Judgment } from "./formats";
 export interface InputEvents {
   change(): void;
   focus(): void;
-  blur(): void;
+  blur(event: FocusEvent): void;
   keydown(event: KeyboardEvent): void;
 }
 
@@ -32,7 +32,7 @@ export class Input {
     node.setAttribute("aria-describedby", this.#message.id);
     node.addEventListener("input", () => this.#reformat());
     node.addEventListener("focus", () => events.focus());
-    node.addEventListener("blur", () => events.blur());
+    node.addEventListener("blur", (event) => events.blur(event));
     node.addEventListener("keydown", (event) => events.keydown(event));
   }
 

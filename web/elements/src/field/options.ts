@@ -1,6 +1,5 @@
 // Options of a field, checked: they come from the page.
 
-import { type CardType, DEFAULT_CARD_TYPES, parseCardTypes } from "./brands";
 import { configurationError } from "../messages/channel";
 import type { ElementType } from "../messages/protocol";
 import { compile } from "./regex";
@@ -15,8 +14,8 @@ const MASK_MAX = 200;
 
 /** Options that the page cannot change once an element exists. Updates with them are ignored: React sends them again. */
 const FIXED = new Set([
-  "targetId", "validateOnChange", "enableCopy", "copyIconStyles", "mask", "maxLength", "cardTypes", "skipLuhnValidation",
-  "showSpacing",
+  "targetId", "validateOnChange", "enableCopy", "copyIconStyles", "mask", "maxLength", "showSpacing",
+  "maxElapsedExpirationYear",
 ]);
 /**
  * Options that judge or transform what is typed. They change only while the field is empty: a page that could try one
@@ -26,7 +25,6 @@ const RULES = new Set(["validation", "transform"]);
 
 export class FieldOptions {
   #given: Given = {};
-  cardTypes: readonly CardType[] = DEFAULT_CARD_TYPES;
   mask: Mask | undefined;
   validation: RegExp | undefined;
   transform: [RegExp, string] | undefined;
@@ -38,14 +36,10 @@ export class FieldOptions {
     );
     const merged = { ...this.#given, ...Object.fromEntries(applicable) };
     const rules = {
-      cardTypes: merged.cardTypes === undefined || merged.cardTypes === null ? DEFAULT_CARD_TYPES : parseCardTypes(merged.cardTypes),
       mask: parseMask(merged.mask),
       validation: parseRule(merged.validation, "validation"),
       transform: parseTransform(merged.transform),
     };
-    if (!rules.cardTypes) {
-      throw configurationError("cardTypes is invalid: patterns have at most 8 digits");
-    }
     this.#given = merged;
     Object.assign(this, rules);
   }

@@ -1,10 +1,9 @@
 // The inputs of each element type, and the value that they form for the API.
 
-import type { CardType } from "./brands";
-import { brandOf } from "./brands";
+import { brandOf, type CardType, findType } from "./brands";
+import type { Disclosure } from "./disclosure";
 import type { ElementType } from "../messages/protocol";
 import {
-  brandNamed,
   cardNumberFormat,
   expirationFormat,
   type Format,
@@ -51,14 +50,20 @@ export const PARTS: Record<Exclude<ElementType, "copyButton" | "data">, Part[]> 
   text: [TEXT],
 };
 
-export function formatOf(part: PartName, options: FieldOptions, brand: () => CardType | undefined): Format {
+interface Surrounding {
+  disclosure: Disclosure;
+  brand: () => CardType | undefined;
+}
+
+export function formatOf(part: PartName, options: FieldOptions, { disclosure, brand }: Surrounding): Format {
   switch (part) {
     case "number":
-      return cardNumberFormat(() => options.cardTypes, () => options.flag("skipLuhnValidation"));
+      return cardNumberFormat(disclosure);
     case "date":
       return expirationFormat({
         showsSpacing: () => options.flag("showSpacing"),
-        maxElapsedYears: () => options.number("maxElapsedExpirationYear") ?? 0,
+        // A negative number would let the page choose a date to compare with.
+        maxElapsedYears: () => Math.max(options.number("maxElapsedExpirationYear") ?? 0, 0),
         now: () => new Date(),
       });
     case "code":
@@ -71,9 +76,9 @@ export function formatOf(part: PartName, options: FieldOptions, brand: () => Car
 /** The brand that decides about the security code: of the number beside it, or as the page tells. */
 export function codeBrand(options: FieldOptions, number: Input | undefined): CardType | undefined {
   if (!number) {
-    return brandNamed(options.raw("cardBrand"), options.cardTypes) ?? brandNamed(options.raw("cardBrand"));
+    return findType(options.raw("cardBrand"));
   }
-  const brand = brandOf(number.value, options.cardTypes);
+  const brand = brandOf(number.value);
   return brand.type === "unknown" ? undefined : brand;
 }
 
