@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 
-import { attemptIn, CARD, changed, input, inside, type, typeInto, waitEvent, withCheckout } from "./checkout.mjs";
-import { attempt } from "./vault.mjs";
+import { attemptIn, CARD, changed, input, inside, payWith, SPLIT, suite, type, typeInto, waitEvent, withCheckout } from "./checkout.mjs";
+import { attempt, management, vault } from "./vault.mjs";
 
 /** Its first 12 digits are a complete Maestro number too. */
 const LONG_NUMBER = "6759000012715678";
@@ -109,5 +109,34 @@ attempt("attack", "comparing an expiration date with dates of the page", async (
       await page.evaluate((years) => window.elements.date.update({ maxElapsedExpirationYear: years }), years);
       assert.equal(await page.evaluate(() => window.elements.date.metadata.valid), true);
     }
+  });
+});
+
+attempt("attack", "the API key of another application, for typed values", async () => {
+  const { key } = await management.applications.create({ name: "Mallory", type: "public", permissions: ["token:create", "token-intent:create"] });
+  await withCheckout(SPLIT, SETTINGS, async (page) => {
+    await payWith(page);
+    const before = suite.sites.requests.length;
+    for (const call of [
+      "bt.tokens.create({ type: 'card', data: { number: elements.number, cvc: elements.code } }, { apiKey })",
+      "bt.tokens.update('x', { data: { number: elements.number } }, { apiKey })",
+      "bt.tokenize({ a: { type: 'card_number', data: elements.number } }, { apiKey })",
+      "bt.tokenIntents.create({ type: 'card_number', data: elements.number }, { apiKey })",
+      "bt.proxy.post({ headers: { 'BT-PROXY-KEY': 'key-of-mallory' }, body: { a: elements.number }, apiKey })",
+    ]) {
+      const { value, error } = await attemptIn(page, `(apiKey) => ${call}`, key);
+      assert.equal(value, undefined, call);
+      assert.match(error.message, /sessions\.create/, call);
+    }
+    assert.deepEqual(suite.sites.requests.slice(before).filter(({ headers }) => headers["bt-api-key"] === key), []);
+    // A session of the page itself has the same tenant; one of another key has not.
+    const forged = await attemptIn(page, "(apiKey) => bt.sessions.create({ apiKey })", key);
+    const refused = await attemptIn(page, "(apiKey) => bt.tokens.create({ type: 'card_number', data: elements.number }, { apiKey })", forged.value.sessionKey);
+    assert.match(refused.error.message, /sessions\.create/);
+    const { value: session } = await attemptIn(page, "() => bt.sessions.create()");
+    await vault.sessions.authorize({ nonce: session.nonce, permissions: ["token:create"] });
+    const { value, error } = await attemptIn(page, "(apiKey) => bt.tokens.create({ type: 'card_number', data: elements.number }, { apiKey })", session.sessionKey);
+    assert.equal(error, undefined);
+    assert.equal((await vault.tokens.get(value.id)).data, CARD.number);
   });
 });

@@ -1,6 +1,6 @@
 // Requests of this frame: to the API of its own origin, and to hosts that the tenant lists.
 
-import { ReportedError } from "../messages/channel";
+import { configurationError, ReportedError } from "../messages/channel";
 import type { RequestOptions } from "../messages/protocol";
 
 const TIMEOUT_MS = 40_000;
@@ -15,7 +15,30 @@ export interface Answer {
 const API = location.origin + location.pathname.slice(0, Math.max(location.pathname.indexOf("/web-elements/"), 0));
 
 export class Api {
+  /** Keys of sessions that this frame created with its own key, and which therefore belong to the same tenant. */
+  readonly #sessions = new Set<string>();
+
   constructor(readonly key: string, readonly isDebug: boolean) {}
+
+  /**
+   * Rejects a key of the page for a request with values of elements.
+   *
+   * Whoever owns the key owns the tenant that would store the values, or the proxy that would receive them.
+   */
+  requireOwnTenant({ apiKey }: RequestOptions): void {
+    if (!isAbsent(apiKey) && apiKey !== this.key && !this.#sessions.has(String(apiKey))) {
+      throw configurationError(
+        "With elements, apiKey can only be the key that elements were initialized with, or a session key that "
+          + "sessions.create returned on this page",
+      );
+    }
+  }
+
+  addSession(key: unknown, { apiKey }: RequestOptions): void {
+    if (typeof key === "string" && (isAbsent(apiKey) || apiKey === this.key)) {
+      this.#sessions.add(key);
+    }
+  }
 
   async send(method: string, path: string, body: unknown, options: RequestOptions = {}, headers: Headers = new Headers()): Promise<Answer> {
     const type = method === "PATCH" && path.startsWith("/tokens") ? "application/merge-patch+json" : "application/json";
@@ -79,6 +102,8 @@ function parse(received: string): unknown {
     return received;
   }
 }
+
+const isAbsent = (value: unknown) => value === undefined || value === null;
 
 /** Options come from the page: anything but a text that a header can hold is treated as absent. */
 function text(value: unknown): string | undefined {

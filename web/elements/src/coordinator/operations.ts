@@ -52,6 +52,9 @@ export async function run(
   if (!operation) {
     throw configurationError("Unknown operation");
   }
+  if (payload.placements.length > 0) {
+    context.api.requireOwnTenant(options ?? {});
+  }
   await context.fields.refresh(payload.placements.map(({ elementId }) => elementId));
   const filled = fill(payload, context.fields, operation.mayHold);
   try {
@@ -105,6 +108,7 @@ const OPERATIONS = new Map<string, Operation>([
     mayHold: nowhere,
     async run({ api }, { options }) {
       const answer = await api.json("POST", "/sessions", undefined, options);
+      api.addSession((answer.body as { session_key?: unknown }).session_key, options);
       return withDebug(api, answer, camelKeys(answer.body));
     },
   }],
