@@ -180,8 +180,9 @@ fn data_folder(folder: &Folder) -> PathBuf {
 fn copy(prepared: &Path, folder: &Folder, owner: &Owner) -> Result<(), Error> {
     let mut cp = Command::new("cp");
     cp.process_group(0);
-    cp.args(["--archive", "--no-target-directory"]);
-    cp.arg(prepared).arg(folder.path());
+    cp.arg("--archive");
+    cp.args(["data", PASSWORD_FILE].map(|name| prepared.join(name)));
+    cp.arg(folder.path());
     owner.configure(&mut cp, folder.path());
     run(cp, "cp")
 }
