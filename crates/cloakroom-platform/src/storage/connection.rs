@@ -76,9 +76,9 @@ impl Connector {
             .map_err(|_| Error::Address("expected a URL like postgres://user@host/name".into()))?;
         config.application_name("cloakroom");
         config.target_session_attrs(target);
-        // The last value of a setting applies.
+        // The last value of a setting applies: that of the URL, which is the operator's, like this program.
         let options = config.get_options().unwrap_or_default();
-        config.options(format!("{options} {SESSION_SETTINGS}"));
+        config.options(format!("{SESSION_SETTINGS} {options}"));
         let tls = settings.ca_file.as_deref().map(tls_with_ca).transpose()?;
         if tls.is_some() {
             config.ssl_mode(tokio_postgres::config::SslMode::Require);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloakroom::config::Secret;
 use cloakroom::threeds::sessions;
 use cloakroom_testkit::TestVault;
 use http::StatusCode;
@@ -13,19 +14,19 @@ use super::requests::{browser, decoupled, payment};
 /// A node with its clock set ahead. All time comes from the database, so its clock functions are replaced.
 pub(super) async fn node_in_future(checkout: &Checkout, interval: &str) -> TestVault {
     let database = checkout.vault.database.connect().await;
-    let name = database
-        .query_one("select current_database()::text", &[])
-        .await;
-    let name: String = name.unwrap().get(0);
     let sql = format!(
         "create or replace function public.now() returns timestamptz language sql stable as
             $$ select pg_catalog.now() + interval '{interval}' $$;
         create or replace function public.clock_timestamp() returns timestamptz language sql as
-            $$ select pg_catalog.clock_timestamp() + interval '{interval}' $$;
-        alter database {name} set search_path = public, pg_catalog"
+            $$ select pg_catalog.clock_timestamp() + interval '{interval}' $$"
     );
     database.batch_execute(&sql).await.unwrap();
-    checkout.vault.second_node().await
+    let url = &checkout.vault.database.url;
+    let url = format!("{url}?options=-c%20search_path%3Dpublic%2Cpg_catalog");
+    let node = checkout
+        .vault
+        .node_with(|config| config.database.url = Some(Secret::new(url)));
+    node.await
 }
 
 async fn wait_for_result(checkout: &Checkout, id: &str) -> Value {
