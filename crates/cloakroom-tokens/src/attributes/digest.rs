@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{default_text, evaluate_to_text, fingerprint_of, normalize, other_fingerprints_of};
 use crate::search_expressions::Domain;
-use crate::types::{TokenKind, evaluate_truncated};
+use crate::types::{TokenKind, evaluate_fingerprint, evaluate_index};
 
 // Domains of the terms of metadata. Stored terms depend on them, so they keep their values.
 const METADATA: &str = "metadata";
@@ -100,7 +100,7 @@ impl DigestInput<'_> {
     /// hides: an index over some of them would let a client recover the number part by part.
     fn index_text(&self, template: &Template) -> Result<String, String> {
         let evaluate = |data: &Value| evaluate_to_text(template, &[("data", data)]);
-        Ok(evaluate_truncated(self.kind, self.data, evaluate)?.text)
+        evaluate_index(self.kind, self.data, evaluate)
     }
 }
 
@@ -114,11 +114,7 @@ pub fn fingerprint_text(
 ) -> Result<String, String> {
     let evaluate =
         |data: &Value| evaluate_to_text(template, &[("data", data), ("metadata", metadata)]);
-    let evaluated = evaluate_truncated(kind, data, evaluate)?;
-    match evaluated.has_number {
-        true => Ok(evaluated.text),
-        false => Err("must include the full card number".to_owned()),
-    }
+    evaluate_fingerprint(kind, data, evaluate)
 }
 
 /// The search term of a fingerprint: its prefix, because it is already a keyed digest.

@@ -16,6 +16,7 @@ use super::view::OpenedToken;
 use super::{Error, Token};
 use crate::attributes::NO_MASK;
 use crate::tokens::TokenVault;
+use crate::types::is_security_code_alone;
 
 /// The rights of a caller that may update a token, in the token's container before the request.
 pub(super) struct Rights {
@@ -41,9 +42,9 @@ impl Rights {
         self.sees == Some(Transform::Reveal)
     }
 
-    /// Requires that the caller sees the data if a patch leaves a part of it unchanged. The fingerprint then covers
-    /// values that the caller knows together with that part, so comparing fingerprints would disclose it part by part.
-    /// The fingerprint of a card covers only its number, which is replaced as a whole.
+    /// Requires that the caller sees the data if a patch leaves a part of it unchanged. Fingerprint, indexes and mask are
+    /// then evaluated on values that the caller chose together with that part, so their results could disclose it part
+    /// by part. A security code is stored apart from the data and replaced as a whole.
     pub(super) fn to_patch(
         &self,
         vault: &TokenVault,
@@ -51,12 +52,11 @@ impl Rights {
         opened: &OpenedToken,
         patch: &Change<Value>,
     ) -> Result<(), Error> {
-        let token = &opened.token;
         let Change::Set(patch) = patch else {
             return Ok(());
         };
-        let covers_number_alone = token.kind.is_card() && !token.attributes.has_own_fingerprint();
-        if self.reveal() || covers_number_alone || hosted_rules(vault, caller) {
+        let is_code = is_security_code_alone(opened.token.kind, patch);
+        if self.reveal() || is_code || hosted_rules(vault, caller) {
             return Ok(());
         }
         match leaves_part(&opened.data_value()?, patch) {

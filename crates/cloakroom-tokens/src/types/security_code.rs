@@ -1,6 +1,9 @@
 //! The security code of a card in token data and in expressions.
 
 use cloakroom_crypto::Sensitive;
+use serde_json::Value;
+
+use super::TokenKind;
 
 /// The member of the data that contains the security code.
 pub(super) const MEMBER: &str = "cvc";
@@ -14,6 +17,12 @@ pub enum SecurityCode {
     Given(Sensitive<String>),
     /// An explicit null.
     Removed,
+}
+
+/// Whether a patch of the data sets or removes the security code, and nothing else.
+pub fn is_security_code_alone(kind: TokenKind, patch: &Value) -> bool {
+    let members = patch.as_object();
+    kind.has_security_code() && members.is_some_and(|it| it.keys().eq([MEMBER]))
 }
 
 /// Whether the expression of a search index or a fingerprint refers to the security code.

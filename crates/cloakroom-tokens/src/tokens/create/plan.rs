@@ -23,7 +23,7 @@ use crate::tokens::token::entry;
 use crate::tokens::update::{TokenUpdate, expiry_in_past};
 use crate::tokens::view::{OpenedToken, Plaintext, VisibleData, open, view_duplicate};
 use crate::tokens::{Error, Token, TokenVault, TokenView, WrittenToken};
-use crate::types::{SecurityCode, TokenKind, randomize_hidden};
+use crate::types::{SecurityCode, TokenKind, truncate_to_zeros};
 
 /// The version of a new row; each update increments it.
 const FIRST_VERSION: u32 = 1;
@@ -318,7 +318,7 @@ impl Planner<'_> {
             false => Value::Null,
         };
         // Ids appear in plaintext in URLs and logs.
-        let data = randomize_hidden(new.content.kind, &data);
+        let data = truncate_to_zeros(new.content.kind, &data);
         let mut resolved = new.id.resolve(self.caller.tenant, &data);
         for _ in 1..ALIAS_ATTEMPTS {
             if resolved.is_ok() || !new.id.is_random() {

@@ -261,6 +261,109 @@ async fn partial_updates_of_hidden_data_require_reveal() {
     assert_eq!(replaced.status, StatusCode::OK, "{}", replaced.body);
 }
 
+/// S2: a caller with `token:update` compared the number with text in another member of the card.
+///
+/// Covers 5.25.
+#[tokio::test]
+async fn partial_updates_of_hidden_cards_require_reveal() {
+    let fixture = Fixture::start().await;
+    let mask = Transform::Mask;
+    let sees = [TokenRead, TokenUpdate];
+    let clerk = fixture
+        .client(ApplicationKind::Private, "/pci/", mask, &sees)
+        .await;
+    let mut new = card(NUMBER);
+    new["mask"] =
+        json!({"number": "{{ data.number | reveal_last: 4 }}", "holder": "{{ data.holder }}"});
+    new["search_indexes"] = json!(["{{ data.holder }}"]);
+    let path = format!("/tokens/{}", fixture.owner.post("/tokens", new).await.id());
+    let candidates = neighbors();
+
+    for patch in [
+        json!({"holder": candidates.join(" ")}),
+        json!({"holder": NUMBER}),
+        json!({"number": "4242424242424242"}),
+        json!({"expiration_year": 2031}),
+        json!({"cvc": "123", "holder": "B"}),
+        json!({}),
+    ] {
+        let patched = clerk.patch(&path, json!({"data": patch})).await;
+        assert_eq!(patched.status, StatusCode::FORBIDDEN, "{}", patched.body);
+    }
+    let whole = json!({"number": "4242424242424242", "holder": "B"});
+    let replaced = clerk.patch(&path, json!({"data": whole})).await;
+    assert_eq!(replaced.status, StatusCode::OK, "{}", replaced.body);
+}
+
+/// The number itself and numbers that differ from it in one hidden digit.
+fn neighbors() -> Vec<String> {
+    let change = |digit: char| format!("{}{digit}{}", &NUMBER[..9], &NUMBER[10..]);
+    ('0'..='9').map(change).collect()
+}
+
+/// S2: masks and indexes treat text in other members alike, whether or not it contains the number.
+#[tokio::test]
+async fn text_in_other_members_is_not_compared_with_the_number() {
+    let fixture = Fixture::start().await;
+    let reads = [TokenRead, TokenSearch];
+    let reader = fixture
+        .client(ApplicationKind::Private, "/pci/", Transform::Mask, &reads)
+        .await;
+    let mut shown = Vec::new();
+    for candidate in neighbors() {
+        for text in [
+            candidate.clone(),
+            format!("PAN {candidate}!"),
+            format!("{} {}", &candidate[..8], &candidate[8..]),
+            candidate.replace('2', "\u{ff12}"),
+            format!("x{}", &candidate[..12]),
+        ] {
+            let mut new = card(NUMBER);
+            new["data"]["holder"] = json!(text);
+            new["mask"] = json!("{{ data.holder }}");
+            new["search_indexes"] = json!(["{{ data.holder }}", "{{ data.number }}"]);
+            let created = fixture.owner.post("/tokens", new).await;
+            assert_eq!(created.status, StatusCode::CREATED, "{}", created.body);
+            let found = reader.get(&format!("/tokens/{}", created.id())).await;
+            let data = found.body["data"].as_str().unwrap().to_owned();
+            assert!(!data.contains(char::is_numeric), "{text}: {data}");
+            shown.push(data);
+        }
+    }
+    let same = |one: &[String]| one == &shown[..5];
+    assert!(shown.chunks(5).all(same), "{shown:?}");
+}
+
+/// A security code is replaced as a whole and beside the data: the response and the fingerprint show nothing of it.
+///
+/// Covers 5.25.
+#[tokio::test]
+async fn a_security_code_alone_is_replaced_without_reveal() {
+    let fixture = Fixture::start().await;
+    let redact = Transform::Redact;
+    let updater = fixture
+        .client(ApplicationKind::Public, "/pci/", redact, &[TokenUpdate])
+        .await;
+    let path = format!(
+        "/tokens/{}",
+        fixture.owner.post("/tokens", card(NUMBER)).await.id()
+    );
+    let before = fixture.owner.get(&path).await;
+
+    let replaced = updater.patch(&path, json!({"data": {"cvc": "737"}})).await;
+
+    assert_eq!(replaced.status, StatusCode::OK, "{}", replaced.body);
+    assert_eq!(replaced.body.get("data"), None, "{}", replaced.body);
+    let after = fixture.owner.get(&path).await;
+    assert_eq!(after.body["data"]["cvc"], "737");
+    assert_eq!(after.body["data"]["number"], NUMBER);
+    assert_eq!(after.body["fingerprint"], before.body["fingerprint"]);
+    for wrong in [json!("73"), json!(NUMBER), json!({"a": NUMBER})] {
+        let rejected = updater.patch(&path, json!({"data": {"cvc": wrong}})).await;
+        assert_eq!(rejected.refused(), ["data.cvc"]);
+    }
+}
+
 /// Rejections do not disclose which numbers were sent before.
 ///
 /// Covers 23.8.
@@ -319,7 +422,10 @@ async fn updates_beside_the_number_do_not_count_toward_the_velocity_limit() {
         .take(11)
         .collect();
 
-    for patch in [json!({"data": {}}), json!({"data": {"holder": "B"}})] {
+    for patch in [
+        json!({"data": {"cvc": "123"}}),
+        json!({"data": {"cvc": null}}),
+    ] {
         let patched = updater.patch(&path, patch).await;
         assert_eq!(patched.status, StatusCode::OK, "{}", patched.body);
     }

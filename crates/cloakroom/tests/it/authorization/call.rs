@@ -52,7 +52,7 @@ fn random(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
         10..=11 => convert(chance, plant, "@intent"),
         12 => create(chance, plant),
         13 => list(chance),
-        14..=15 => search(chance),
+        14..=15 => search(chance, plant),
         16 => detokenize(chance),
         17 => (
             Method::POST,
@@ -69,7 +69,10 @@ fn get(path: &str) -> RequestParts {
 }
 
 /// A random expression over the hidden part of the data, `number` or `secret`.
-fn expression(chance: &mut SeededRng, kind: &str) -> String {
+fn expression(chance: &mut SeededRng, plant: &Plant, kind: &str) -> String {
+    if chance.one_in(6) {
+        return plant.guess(chance);
+    }
     let value = match kind {
         "card" => "data.number",
         "token" => "data.secret",
@@ -92,13 +95,14 @@ fn expression(chance: &mut SeededRng, kind: &str) -> String {
 }
 
 /// Adds attributes that affect what is shown or found.
-fn decorate(chance: &mut SeededRng, kind: &str, body: &mut Value) {
+fn decorate(chance: &mut SeededRng, plant: &Plant, kind: &str, body: &mut Value) {
     for _ in 0..=chance.below(2) {
-        let text = expression(chance, kind);
-        match chance.below(6) {
+        let text = expression(chance, plant, kind);
+        match chance.below(7) {
             0 | 1 => body["mask"] = json!(text),
             2 | 3 => body["fingerprint_expression"] = json!(text),
             4 => body["search_indexes"] = json!([text]),
+            5 => body["metadata"] = json!({"k": plant.guess(chance)}),
             _ => {
                 let container = *chance.pick(&CONTAINERS);
                 body["containers"] = json!([container]);
@@ -109,13 +113,14 @@ fn decorate(chance: &mut SeededRng, kind: &str, body: &mut Value) {
 
 fn update(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
     let mut patch = json!({});
-    match chance.below(9) {
+    match chance.below(16) {
         0 => patch["metadata"] = json!({"k": "v"}),
-        1 => patch["data"] = json!({"note": "n"}),
-        2 => patch["mask"] = Value::Null,
-        3 => patch["data"] = json!({"secret": "chosen"}),
-        4 => patch["containers"] = json!([OWN]),
-        _ => decorate(chance, plant.kind, &mut patch),
+        1..=6 => patch["data"] = json!({"note": plant.guess(chance)}),
+        7 => patch["mask"] = Value::Null,
+        8 => patch["data"] = json!({"secret": "chosen"}),
+        9 => patch["data"] = json!({"cvc": "737"}),
+        10 => patch["containers"] = json!([OWN]),
+        _ => decorate(chance, plant, plant.kind, &mut patch),
     }
     if chance.one_in(6) {
         patch["deduplicate_token"] = json!(true);
@@ -144,7 +149,7 @@ fn convert(chance: &mut SeededRng, plant: &Plant, intent: &str) -> RequestParts 
         "card"
     };
     match chance.below(4) {
-        0 | 1 => decorate(chance, kind, &mut new),
+        0 | 1 => decorate(chance, plant, kind, &mut new),
         2 => new["containers"] = json!([OWN]),
         _ => {}
     }
@@ -155,7 +160,7 @@ fn convert(chance: &mut SeededRng, plant: &Plant, intent: &str) -> RequestParts 
     }
     // Ids derived from cards are random.
     if plant.kind == "token" && intent == "@victim" && chance.one_in(5) {
-        new["id"] = json!(format!("id-{}", expression(chance, kind)));
+        new["id"] = json!(format!("id-{}", expression(chance, plant, kind)));
     }
     (Method::POST, "/tokens".into(), Some(new))
 }
@@ -165,13 +170,13 @@ fn create_encrypted(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
     let kind = *chance.pick(&[plant.kind, "token"]);
     let mut new = json!({"type": kind, "encrypted": "@encrypted"});
     if chance.one_in(2) {
-        decorate(chance, plant.kind, &mut new);
+        decorate(chance, plant, plant.kind, &mut new);
     }
     if chance.one_in(3) {
         new["deduplicate_token"] = json!(true);
     }
     if chance.one_in(5) {
-        new["id"] = json!(format!("id-{}", expression(chance, plant.kind)));
+        new["id"] = json!(format!("id-{}", expression(chance, plant, plant.kind)));
     }
     (Method::POST, "/tokens".into(), Some(new))
 }
@@ -186,11 +191,12 @@ fn create(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
         "token" => json!({"type": "token", "data": {"secret": digit}}),
         _ => json!({
             "type": "card",
-            "data": {"number": "4242424242424242", "expiration_month": 3, "expiration_year": 2033},
+            "data": {"number": "4242424242424242", "expiration_month": 3, "note": plant.guess(chance)},
         }),
     };
     decorate(
         chance,
+        plant,
         if plant.kind == "token" {
             "token"
         } else {
@@ -220,12 +226,13 @@ fn list(chance: &mut SeededRng) -> RequestParts {
     get(chance.pick::<&str>(&paths))
 }
 
-fn search(chance: &mut SeededRng) -> RequestParts {
+fn search(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
     let (digit, piece) = (chance.below(10), chance.below(1_000));
     let queries = [
         format!("data:{digit}"),
         format!("data:{piece:03}"),
         "data:a".to_owned(),
+        format!("data:\"{}\"", plant.guess(chance)),
         "fingerprint:@fingerprint".to_owned(),
         "id:@victim".to_owned(),
         "metadata.k:v".to_owned(),

@@ -33,6 +33,8 @@ pub(super) struct Plant {
     known_number: String,
     /// A mask of its creator's own, which shows as much as a mask can.
     mask: Option<Value>,
+    /// An index of its creator's own, over a member beside the number.
+    search_index: Option<&'static str>,
     /// Whether a public application of the tenant creates it.
     is_public: bool,
 }
@@ -59,7 +61,7 @@ impl Plant {
                 let numbers = card_numbers(chance, visible);
                 numbers.map(|number| match kind {
                     "card" => json!({
-                        "number": number, "expiration_month": 12, "expiration_year": 2030,
+                        "number": number, "expiration_month": 12, "expiration_year": 2030, "note": "n",
                     }),
                     _ => Value::from(number),
                 })
@@ -70,7 +72,11 @@ impl Plant {
             // The hidden part differs between the worlds, and the mask of its type does not truncate it.
             "token" => Some(json!({"secret": "{{ data.secret | reveal_last: 4 }}"})),
             "card" if chance.one_in(2) => {
-                let masks = ["{{ data }}", "{{ data.number | slice: 0, 12 }}"];
+                let masks = [
+                    "{{ data }}",
+                    "{{ data.number | slice: 0, 12 }}",
+                    "{{ data.note }}",
+                ];
                 Some(json!(chance.pick(&masks)))
             }
             "card_number" if chance.one_in(2) => Some(json!("{{ data }}")),
@@ -80,14 +86,38 @@ impl Plant {
             "token" => *chance.pick(&["/vault/", "/vault/a/"]),
             _ => *chance.pick(&["/pci/", "/pci/high/"]),
         };
+        let is_indexed = kind == "card" && !chance.one_in(4);
         Self {
             planted,
             kind,
             container,
             values,
+            search_index: is_indexed.then_some("{{ data.note }}"),
             known_number,
             mask,
             is_public: chance.one_in(2),
+        }
+    }
+
+    /// Text to compare with the hidden part, the same in both worlds: the value of one of them, with neighbors or pieces of
+    /// it, in digits or in another notation.
+    pub(super) fn guess(&self, chance: &mut SeededRng) -> String {
+        let value = chance.pick(&self.values);
+        let members = ["number", "secret"].map(|name| value[name].as_str());
+        let text = members.into_iter().flatten().next();
+        let value = text.or(value.as_str()).unwrap_or_default();
+        let middle = value.len() / 2;
+        let neighbor = |digit| format!("{}{digit}{}", &value[..middle], &value[middle + 1..]);
+        let neighbors: Vec<String> = (0..10).map(neighbor).collect();
+        let text = match chance.below(4) {
+            0 => value.to_owned(),
+            1 => format!("{} {}", &value[..middle + 2], &value[middle - 2..]),
+            _ => neighbors.join(" "),
+        };
+        match chance.below(6) {
+            0 => text.replace('4', "\u{ff14}"),
+            1 => text.replace('4', "4-"),
+            _ => text,
         }
     }
 }
@@ -166,6 +196,9 @@ impl World {
                 new["containers"] = json!([plant.container]);
                 if let Some(mask) = &plant.mask {
                     new["mask"] = mask.clone();
+                }
+                if let Some(index) = plant.search_index {
+                    new["search_indexes"] = json!([index]);
                 }
                 Some("/tokens")
             }
