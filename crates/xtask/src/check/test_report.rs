@@ -31,9 +31,9 @@ pub(super) fn summary() -> Result<Option<String>> {
     Ok(Some(describe(parse(&text))))
 }
 
-/// Named in `.config/nextest.toml`.
+/// Named in `.config/nextest.toml`. cargo-nextest keeps it below the workspace, wherever the target folder is.
 fn file() -> PathBuf {
-    workspace::target_folder().join("nextest/default/junit.xml")
+    workspace::root().join("target/nextest/default/junit.xml")
 }
 
 /// The report has one element per line.
