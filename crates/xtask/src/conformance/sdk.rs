@@ -179,12 +179,12 @@ impl Sdk {
 }
 
 impl Effort {
-    /// One or two minutes in the pipeline, up to an hour for an extended run.
+    /// One or two minutes in the pipeline, ten beside other work, up to an hour for an extended run.
     fn words(self) -> [String; 3] {
         let (cases, seconds) = if self.is_long {
             (1_000, 3_600)
         } else {
-            (40, 600)
+            (40, 1_800)
         };
         [
             format!("--seed={}", self.seed),
