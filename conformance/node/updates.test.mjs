@@ -255,11 +255,13 @@ attempt("tokens.update", "an unknown token is not found", async () => {
   }
 });
 
-attempt("tokens.update", "a public key updates what it cannot read", async () => {
+attempt("tokens.update", "a public key replaces what it cannot read, as a whole", async () => {
   const data = { number: "4242424242424242", expiration_month: 1 };
   const { id } = await browser.tokens.create({ type: "card", data });
 
-  const updated = await browser.tokens.update(id, { data: { expiration_month: 2 } });
+  const part = { data: { expiration_month: 2 } };
+  await refusal(browser.tokens.update(id, part), ForbiddenError, 403, "Forbidden");
+  const updated = await browser.tokens.update(id, { data: { ...data, expiration_month: 2 } });
 
   assert.deepEqual(updated.data.number, "XXXXXXXXXXXX4242");
   assert.deepEqual((await vault.tokens.get(id)).data, { ...data, expiration_month: 2 });

@@ -265,11 +265,12 @@ def test_an_unknown_token_is_not_found(vault):
 
 
 @pytest.mark.calls("tokens.update")
-def test_a_public_key_updates_what_it_cannot_read(vault, browser):
+def test_a_public_key_replaces_what_it_cannot_read_as_a_whole(vault, browser):
     data = {"number": "4242424242424242", "expiration_month": 1}
     id = browser.tokens.create(type="card", data=data).id
 
-    updated = browser.tokens.update(id, data={"expiration_month": 2})
+    refusal(ForbiddenError, 403, "Forbidden", browser.tokens.update, id, data={"expiration_month": 2})
+    updated = browser.tokens.update(id, data={**data, "expiration_month": 2})
 
     assert updated.data["number"] == "XXXXXXXXXXXX4242"
     assert vault.tokens.get(id).data == {**data, "expiration_month": 2}
