@@ -21,8 +21,8 @@ pub use self::digest::{
 };
 pub use self::expression::{evaluate_to_text, parse_mask, parse_template, sources};
 pub use self::fingerprint::{
-    base58, default_text, fingerprint_of, normalize, numbers_in_search, numbers_of,
-    other_fingerprints_of, shown_fingerprint,
+    base58, default_text, fingerprint_of, may_compare, normalize, numbers_in_search, numbers_of,
+    other_fingerprints_of,
 };
 pub use self::id::{NewId, TokenId};
 pub use self::metadata::validate as metadata;

@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{Error, IntentView, NewIntent};
-use crate::attributes::shown_fingerprint;
+use crate::attributes::{base58, may_compare};
 use crate::bins::CardDetails;
 use crate::data_vault::DataVault;
 use crate::intents;
@@ -163,7 +163,11 @@ impl<'a> IntentBody<'a> {
             kind: intent.kind.name(),
             card: view.details.card(),
             bank: view.details.bank(),
-            fingerprint: shown_fingerprint(caller, intent.kind, intent.fingerprint.as_ref()),
+            fingerprint: intent
+                .fingerprint
+                .as_ref()
+                .filter(|_| may_compare(caller, intent.kind, false))
+                .map(base58),
             created_by: intent.created_by,
             created_at: format_utc(intent.created_at),
             expires_at: format_utc(intent.expires_at),

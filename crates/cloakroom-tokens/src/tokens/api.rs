@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{Error, NewToken, TokenPatch, TokenView, WrittenToken};
-use crate::attributes::shown_fingerprint;
+use crate::attributes::{base58, may_compare};
 use crate::bins::CardDetails;
 use crate::tokens;
 use crate::tokens::TokenVault;
@@ -229,12 +229,18 @@ struct ExtrasBody {
 impl<'a> TokenBody<'a> {
     pub fn new(caller: &Caller, view: &'a TokenView) -> Self {
         let token = &view.token;
+        let has_own = token.attributes.has_own_fingerprint();
+        let comparable = may_compare(caller, token.kind, has_own);
         Self {
             id: token.id.text().into_owned(),
             tenant_id: caller.tenant.uuid,
             kind: token.kind.name(),
             seen: SeenBody::new(view),
-            fingerprint: shown_fingerprint(caller, token.kind, token.fingerprint.as_ref()),
+            fingerprint: token
+                .fingerprint
+                .as_ref()
+                .filter(|_| comparable)
+                .map(base58),
             containers: [token.container.as_str()],
             extras: None,
         }

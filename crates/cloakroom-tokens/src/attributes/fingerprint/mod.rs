@@ -103,15 +103,13 @@ fn identifier(kind: TokenKind, digits: &str) -> CandidateNumber {
     }
 }
 
-/// The fingerprint in a response. Public applications do not see fingerprints of low-entropy types: they can create
-/// tokens, so they could find a value by comparing fingerprints.
-pub fn shown_fingerprint(
-    caller: &Caller,
-    kind: TokenKind,
-    fingerprint: Option<&Fingerprint>,
-) -> Option<String> {
-    let is_hidden = caller.application_kind == ApplicationKind::Public && kind.is_low_entropy();
-    fingerprint.filter(|_| !is_hidden).map(base58)
+/// Whether a caller may compare values, by fingerprints or by duplicates.
+///
+/// Everybody who visits a page has its public key and can create tokens of guesses. Only enumeration of card numbers is
+/// limited, so public applications may compare nothing else.
+pub fn may_compare(caller: &Caller, kind: TokenKind, has_own_fingerprint: bool) -> bool {
+    let is_card_number = kind.is_card() && !has_own_fingerprint;
+    is_card_number || caller.application_kind != ApplicationKind::Public
 }
 
 /// The text that the default expression of the type computes the fingerprint from; `None` if it yields nothing.

@@ -6,7 +6,7 @@ use cloakroom_core::deprecations::DeprecatedFeature;
 use cloakroom_platform::api::{FieldError, Object};
 use uuid::Uuid;
 
-use crate::attributes::{self as attributes, NewId, ok_or_collect};
+use crate::attributes::{self as attributes, NewId, may_compare, ok_or_collect};
 use crate::client_encryption::{RequestData, SentData, resolve_request_data};
 use crate::intents;
 use crate::tokens::attributes::TokenAttributes;
@@ -162,6 +162,7 @@ impl NewToken<'_> {
         let attributes = TokenAttributes::validate(&mut self, kind, settings, &mut broken);
         match (kind, id, source.data, container) {
             (Some(kind), Some(id), Some(data), Some(container)) if broken.is_empty() => {
+                let comparable = may_compare(caller, kind, attributes.has_own_fingerprint());
                 Ok(ValidatedToken {
                     path,
                     id,
@@ -173,9 +174,10 @@ impl NewToken<'_> {
                     },
                     code: source.code,
                     was_encrypted: source.was_encrypted,
-                    deduplicate: self
-                        .deduplicate_token
-                        .unwrap_or(settings.deduplicate_tokens),
+                    deduplicate: comparable
+                        && self
+                            .deduplicate_token
+                            .unwrap_or(settings.deduplicate_tokens),
                     intent: source.intent,
                 })
             }

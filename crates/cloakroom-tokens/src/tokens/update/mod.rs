@@ -29,7 +29,7 @@ use super::store::{self, PreviousState, SealedToken, Write, WriteResult};
 use super::token::entry;
 use super::view::{OpenedToken, Plaintext, VisibleData, find_code, open_by_id, view_duplicate};
 use super::{Error, Token, TokenView, WrittenToken, count_rejected_numbers};
-use crate::attributes::{self as attributes, Digests, TokenId, numbers_of};
+use crate::attributes::{self as attributes, Digests, TokenId, may_compare, numbers_of};
 use crate::containers;
 use crate::tokens::TokenVault;
 use crate::types::SecurityCode;
@@ -117,8 +117,9 @@ async fn apply(
         patch.admit(vault, caller, &opened, &content).await?;
         patch.require_future(vault, &content).await?;
         let settings = &caller.settings;
-        let deduplicate = patch.deduplicate_token;
-        let deduplicate = deduplicate.unwrap_or(settings.deduplicate_tokens);
+        let has_own = content.attributes.has_own_fingerprint();
+        let deduplicate = (patch.deduplicate_token).unwrap_or(settings.deduplicate_tokens)
+            && may_compare(caller, content.kind, has_own);
         let wants_fingerprint =
             deduplicate || settings.fingerprint_tokens || opened.token.fingerprint.is_some();
         let digests = content

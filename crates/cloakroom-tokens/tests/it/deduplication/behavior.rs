@@ -296,3 +296,53 @@ async fn data_is_merged_into_the_oldest_token_even_if_another_holds_the_claim() 
     assert!(started_at.elapsed() < Duration::from_secs(5));
     assert_eq!(counts(&vault).await, (2, 1));
 }
+
+/// Everybody has the key of a public application, which must not find a value by creating tokens of guesses.
+///
+/// Covers 7.17.
+#[tokio::test]
+async fn public_applications_compare_card_numbers_only() {
+    use Permission::{TokenCreate, TokenIntentCreate};
+    let vault = TestVault::start().await;
+    let tenant = vault.tenant().await;
+    let owner = vault.client(&tenant, everything(Transform::Reveal)).await;
+    let granted = grants(&[TokenCreate, TokenIntentCreate]);
+    let public = vault.holder(&tenant, ApplicationKind::Public, granted);
+    let public = vault.client_with(Some(&public.await.key));
+    let card = json!({"number": "4242424242424242", "holder": "0417"});
+    let holder = json!("{{ data.number }} {{ data.holder }}");
+    let cases = [
+        (json!({"type": "token", "data": "0417"}), false),
+        (
+            json!({"type": "social_security_number", "data": "123456789"}),
+            false,
+        ),
+        (
+            json!({"type": "card", "data": card, "fingerprint_expression": holder}),
+            false,
+        ),
+        (
+            json!({"type": "card_number", "data": "4242424242424242"}),
+            true,
+        ),
+    ];
+
+    for (mut token, is_compared) in cases {
+        token["deduplicate_token"] = json!(true);
+        let existing = create(&owner, token.clone()).await;
+        let guess = create(&public, token.clone()).await;
+
+        assert!(existing.body["fingerprint"].is_string(), "{token}");
+        assert_eq!(guess.id() == existing.id(), is_compared, "{token}");
+        assert_eq!(
+            guess.body.get("fingerprint").is_some(),
+            is_compared,
+            "{token}"
+        );
+    }
+    let hidden = json!({"type": "token", "data": "0417"});
+    let intent = public.post("/token-intents", hidden).await.id();
+    let convert = json!({"token_intent_id": intent, "deduplicate_token": true});
+    let converted = create(&public, convert).await;
+    assert_eq!(converted.body["_extras"]["deduplicated"], false);
+}
