@@ -3,10 +3,12 @@
 import assert from "node:assert/strict";
 
 import { attemptIn, CARD, changed, input, inside, payWith, SPLIT, suite, type, typeInto, waitEvent, withCheckout } from "./checkout.mjs";
-import { attempt, management, vault } from "./vault.mjs";
+import { attempt, management, publicKey, vault } from "./vault.mjs";
 
 /** Its first 12 digits are a complete Maestro number too. */
 const LONG_NUMBER = "6759000012715678";
+/** Its first 13 digits are one, and the vault stores numbers from 13 digits. */
+const STORABLE_BEGINNING = "6759000120019237";
 const SETTINGS = { path: "/unguarded", expected: [""] };
 const ANY_LENGTH = {
   skipLuhnValidation: true,
@@ -67,7 +69,7 @@ attempt("attack", "while a number is typed: a token of every beginning, through 
     await page.evaluate(() => ["a", "b"].forEach((name) => window.elements[name].setValueRef(window.elements.number)));
     const names = ["a", "b", "number"];
     let turn = 0;
-    await typeUnderAttack(page, "number", LONG_NUMBER, async () => {
+    await typeUnderAttack(page, "number", STORABLE_BEGINNING, async () => {
       const name = names[turn++ % names.length];
       await attemptIn(page, `() => bt.tokens.create({ type: 'card_number', data: elements.${name} })`);
       await attemptIn(page, `() => bt.tokens.create({ type: 'token', data: elements.${name}, mask: '{{ data | reveal_last: 4 }}' })`);
@@ -76,13 +78,13 @@ attempt("attack", "while a number is typed: a token of every beginning, through 
     await page.keyboard.press("Tab");
     await waitEvent(page, "number", "blur");
     // The first complete beginning is all that the page learns: the longer number is invalid until it is typed again.
-    assert.deepEqual((await toldDigits(page)).last4, [LONG_NUMBER.slice(8, 12)]);
+    assert.deepEqual((await toldDigits(page)).last4, [STORABLE_BEGINNING.slice(9, 13)]);
     assert.equal(await page.evaluate(() => window.elements.number.metadata.valid), false);
-    assert.ok(!(await page.evaluate(() => window.seen.join("\n"))).includes(`X${LONG_NUMBER.slice(-4)}`));
+    assert.ok(!(await page.evaluate(() => window.seen.join("\n"))).includes(`X${STORABLE_BEGINNING.slice(-4)}`));
     await input(page, "number").fill("");
-    await type(page, "number", LONG_NUMBER);
+    await type(page, "number", STORABLE_BEGINNING);
     await page.keyboard.press("Tab");
-    await changed(page, "number", { complete: true, cardLast4: LONG_NUMBER.slice(-4) });
+    await changed(page, "number", { complete: true, cardLast4: STORABLE_BEGINNING.slice(-4) });
   });
 });
 
@@ -138,5 +140,143 @@ attempt("attack", "the API key of another application, for typed values", async 
     const { value, error } = await attemptIn(page, "(apiKey) => bt.tokens.create({ type: 'card_number', data: elements.number }, { apiKey })", session.sessionKey);
     assert.equal(error, undefined);
     assert.equal((await vault.tokens.get(value.id)).data, CARD.number);
+  });
+});
+
+/** A request of the page itself, with the public key that it has anyway. */
+function fetchIn(page, path, body, headers = {}) {
+  return page.evaluate(async ([path, body, headers, key]) => {
+    const response = await fetch(`https://${window.settings.ELEMENTS}${path}`, {
+      method: "POST", headers: { "Content-Type": "application/json", "BT-API-KEY": key, ...headers }, body: JSON.stringify(body),
+    });
+    return { status: response.status, body: await response.json() };
+  }, [path, body, headers, publicKey]);
+}
+
+attempt("attack", "a text, four characters at a time while it is typed", async () => {
+  await withCheckout({ text: ["text"] }, SETTINGS, async (page) => {
+    const told = [];
+    await typeUnderAttack(page, "text", "521-38-6204", async () => {
+      for (const model of [
+        "{ type: 'token', data: elements.text, mask: '{{ data | reveal_last: 4 }}' }",
+        "{ type: 'token', data: { a: elements.text }, mask: { a: '{{ data.a | reveal_last: 4 }}' } }",
+        "{ type: 'us_bank_account_number', data: elements.text }",
+        "{ type: 'card', data: { number: '4242424242424242', holder: elements.text }, mask: { holder: '{{ data.holder | reveal_last: 4 }}' } }",
+      ]) {
+        const { value, error } = await attemptIn(page, `() => bt.tokens.create(${model})`);
+        told.push(JSON.stringify(value?.data ?? error?.message));
+      }
+    });
+    assert.deepEqual(told.filter((text) => /5\D*2\D*1|38|6204|6\D*2\D*0\D*4|"[^"]*-[^"]*"/.test(text) && !/must|mask|can/.test(text)), []);
+  });
+});
+
+attempt("attack", "a transform of a text, and a mask of the result", async () => {
+  const transform = [{ regex: "^(\\d{3})-(\\d{2})-(\\d{4})$" }, "$1$2x1x$3"];
+  const month = [{ regex: "^.*(\\d)$" }, "0$1"];
+  await withCheckout({ text: ["text", { transform }], digit: ["text", { transform: month }] }, SETTINGS, async (page) => {
+    await type(page, "text", "521-38-6204");
+    await type(page, "digit", "521-38-6204");
+    await changed(page, "digit", { empty: false });
+    for (const model of [
+      "{ type: 'token', data: elements.text, mask: \"{{ data | card_mask: 'true', 'true' }}\" }",
+      "{ type: 'token', data: elements.text, mask: '{{ data | reveal_last: 4 }}' }",
+      "{ type: 'card', data: { number: '4242424242424242', expiration_month: elements.digit, expiration_year: 2031 } }",
+      "{ type: 'card_number', data: elements.text }",
+      "{ type: 'us_bank_routing_number', data: elements.digit }",
+    ]) {
+      const { value, error } = await attemptIn(page, `() => bt.tokens.create(${model})`);
+      assert.equal(error?.name, "BasisTheoryConfigurationError", `${model} ${JSON.stringify(value)}`);
+    }
+    const { value } = await attemptIn(page, "() => bt.tokens.create({ type: 'token', data: elements.text })");
+    assert.equal(value.data, undefined);
+    assert.equal((await vault.tokens.get(value.id)).data, "52138x1x6204");
+  });
+});
+
+attempt("attack", "a security code outside of a card", async () => {
+  await withCheckout({ ...SPLIT, card: ["card"] }, SETTINGS, async (page) => {
+    await payWith(page);
+    await type(page, "card", CARD.number, "cardNumber");
+    await type(page, "card", CARD.date, "expirationDate");
+    await type(page, "card", CARD.code, "cvc");
+    await changed(page, "card", { complete: true });
+    const before = suite.sites.requests.length;
+    const keyId = (await management.keys.create({})).keyId;
+    for (const call of [
+      "bt.tokens.create({ type: 'token', data: elements.code })",
+      "bt.tokens.create({ type: 'token', data: { cvc: elements.code } })",
+      "bt.tokens.create({ type: 'token', data: { a: elements.card } })",
+      "bt.tokens.create({ type: 'card', data: { number: elements.number, holder: elements.code } })",
+      "bt.tokens.create({ type: 'card', data: { number: elements.number, x: { cvc: elements.code } } })",
+      "bt.tokens.update('x', { data: elements.code })",
+      "bt.tokenize(elements.code)",
+      "bt.tokenize({ a: elements.code })",
+      "bt.tokenize({ a: { type: 'token', data: elements.code } })",
+      "bt.tokenIntents.create({ type: 'token', data: elements.code })",
+      `bt.tokens.encrypt({ tokenRequests: { type: 'token', data: elements.code }, keyId: '${keyId}' })`,
+      `bt.tokens.encrypt({ tokenRequests: { a: { type: 'token', data: { cvc: elements.code } } }, keyId: '${keyId}' })`,
+    ]) {
+      const { value, error } = await attemptIn(page, `() => ${call}`);
+      assert.equal(value, undefined, call);
+      assert.match(error.message, /cvc/, call);
+    }
+    assert.deepEqual(suite.sites.requests.slice(before).filter(({ method }) => method !== "GET"), []);
+    for (const mask of ["{{ data.cvc | reveal_last: 2 }}", "{{ data.cvc | last4 }}"]) {
+      const { error } = await attemptIn(page, `(mask) => bt.tokens.create({ type: 'card', data: { number: elements.number, cvc: elements.code }, mask: { cvc: mask } })`, mask);
+      assert.match(error.message, /mask/, mask);
+    }
+    const { value, error } = await attemptIn(page, "() => bt.tokens.create({ type: 'card', data: { number: elements.number, cvc: elements.code }, mask: { number: '{{ data.number | card_mask }}' } })");
+    assert.equal(error, undefined);
+    assert.equal(value.data.cvc, undefined);
+  });
+});
+
+attempt("attack", "a security code by replaying guesses under the idempotency key of its request", async () => {
+  await withCheckout(SPLIT, SETTINGS, async (page) => {
+    await payWith(page);
+    const known = { type: "card", data: { number: "4242424242424242", expiration_month: 12, expiration_year: 2031 } };
+    const first = await attemptIn(page, `(known) => {
+      const model = { ...known, data: { ...known.data, cvc: elements.code } };
+      return bt.tokens.create(model, { idempotencyKey: 'guess' });
+    }`, known);
+    assert.equal(first.error, undefined);
+    const model = { ...known, data: { ...known.data, cvc: CARD.code } };
+    const guess = await fetchIn(page, "/tokens", model, { "BT-IDEMPOTENCY-KEY": "guess" });
+    assert.notEqual(guess.body.id, first.value.id);
+  });
+});
+
+attempt("attack", "a short text by deduplication of guesses, by id and by fingerprint", async () => {
+  await withCheckout({ text: ["text"] }, SETTINGS, async (page) => {
+    await type(page, "text", "0417");
+    await changed(page, "text", { empty: false });
+    const guesses = [
+      ["token", "elements.text", "0417"],
+      ["token", "{ pin: elements.text }", { pin: "0417" }],
+    ];
+    for (const [type, data, guess] of guesses) {
+      const { value: token, error } = await attemptIn(page, `() => bt.tokens.create({ type: '${type}', data: ${data}, deduplicateToken: true })`);
+      assert.equal(error, undefined);
+      const found = await fetchIn(page, "/tokens", { type, data: guess, deduplicate_token: true });
+      assert.notEqual(found.body.id, token.id);
+      assert.equal(found.body.fingerprint, undefined);
+      const tokenized = await fetchIn(page, "/tokenize", { a: { type, data: guess, deduplicate_token: true } });
+      assert.ok(![token.id, found.body.id].includes(tokenized.body.a.id));
+      assert.equal(tokenized.body.a.fingerprint, undefined);
+    }
+    // An intent is converted by a request of the page's own.
+    const { value: intent } = await attemptIn(page, "() => bt.tokenIntents.create({ type: 'token', data: elements.text })");
+    const converted = await fetchIn(page, "/tokens", { token_intent_id: intent.id, deduplicate_token: true });
+    const guess = await fetchIn(page, "/tokens", { type: "token", data: "0417", deduplicate_token: true });
+    assert.notEqual(converted.body.id, guess.body.id);
+    assert.equal(converted.body.fingerprint, undefined);
+    // A member of a card, by a fingerprint of that member alone.
+    const card = "{ number: '4242424242424242', holder: elements.text }";
+    const { value: held } = await attemptIn(page, `() => bt.tokens.create({ type: 'card', data: ${card}, fingerprintExpression: '{{ data.holder }}', deduplicateToken: true })`);
+    const same = { type: "card", data: { number: "4242424242424242", holder: "0417" }, fingerprint_expression: "{{ data.holder }}", deduplicate_token: true };
+    const other = await fetchIn(page, "/tokens", same);
+    assert.ok(!held || other.body.id !== held.id);
+    assert.ok(!held?.fingerprint || other.body.fingerprint !== held.fingerprint);
   });
 });

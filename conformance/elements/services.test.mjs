@@ -61,7 +61,7 @@ attempt("tokens.create", "an API error has status and data", async () => {
   const expected = ["status of 400"];
   await withCheckout({ text: ["text"] }, { expected }, async (page) => {
     await type(page, "text", "hello");
-    const { error } = await attemptIn(page, "() => bt.tokens.create({ type: 'card', data: { number: elements.text } })");
+    const { error } = await attemptIn(page, "() => bt.tokens.create({ type: 'us_bank_routing_number', data: elements.text })");
     assert.equal(error.name, "BasisTheoryApiError");
     assert.equal(error.status, 400);
     assert.ok(error.data.errors);

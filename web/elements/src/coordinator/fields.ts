@@ -1,6 +1,7 @@
 // Values of the fields on this page, as their frames report them.
 
 import { Channel, configurationError, failure } from "../messages/channel";
+import type { Source } from "./places";
 import type { ElementType, Placement, Report } from "../messages/protocol";
 
 interface Field {
@@ -12,6 +13,13 @@ interface Field {
   followed?: string;
 }
 
+/** What fills a gap of a payload. */
+export interface Resolved extends Source {
+  value: unknown;
+  typed: Report["display"];
+  errors: Report["errors"];
+}
+
 interface Expiration {
   month: number;
   year: number;
@@ -21,6 +29,7 @@ interface Expiration {
 const EMPTY: Report = {
   value: null,
   display: "",
+  isTransformed: false,
   complete: false,
   errors: "incomplete",
   state: { metadata: { complete: false, valid: true, maskSatisfied: true, empty: true } },
@@ -90,7 +99,7 @@ export class Fields {
   }
 
   /** The value for a place in a payload, and the errors if the field is not complete. */
-  resolve({ elementId, method, format }: Placement): { value: unknown; errors: Report["errors"]; type: ElementType } {
+  resolve({ elementId, method, format }: Placement): Resolved {
     const field = this.#find(elementId);
     if (!field) {
       throw failure("Element was removed from the DOM");
@@ -99,7 +108,13 @@ export class Fields {
     if (type === "copyButton" || type === "data") {
       throw configurationError("A copy button has no value");
     }
-    return { value: valueFor(field, method, format), errors: report.complete ? null : report.errors ?? "incomplete", type };
+    return {
+      value: valueFor(field, method, format),
+      errors: report.complete ? null : report.errors ?? "incomplete",
+      type,
+      typed: report.display,
+      isTransformed: report.isTransformed,
+    };
   }
 
   /** A field whose frame is still on the page; the value of any other is wiped. */

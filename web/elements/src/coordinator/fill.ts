@@ -2,41 +2,18 @@
 
 import { configurationError, ReportedError } from "../messages/channel";
 import { isForbidden } from "./keys";
-import type { ElementType, ErrorKind, FieldError, Payload } from "../messages/protocol";
-import type { Fields } from "./fields";
-import { isTokenRequest } from "./tokenize";
+import type { ErrorKind, FieldError, Payload } from "../messages/protocol";
+import type { Fields, Resolved } from "./fields";
+import type { PathRule } from "./places";
 
 export interface Filled {
   json: unknown;
   /** Texts that must not come back to the page. */
   secrets: string[];
   hasElements: boolean;
-  /** A security code has so few characters that no part of it may be shown. */
-  hasSecurityCode: boolean;
-  paths: (string | number)[][];
 }
 
-/** Whether a value may stand at a path of a payload. */
-export type PathRule = (path: (string | number)[], json: unknown) => boolean;
-
 const PLACE = "An element can be used in the data of a token only";
-
-/** In the data of the one token that is created. */
-export const inData: PathRule = (path) => path[0] === "data";
-export const anywhere: PathRule = () => true;
-export const nowhere: PathRule = () => false;
-
-/** In the data of any token of a tokenize request, or outside of all of them, where a value becomes a token itself. */
-export const inTokenizedData: PathRule = (path, json) => {
-  let node = json as Record<string, unknown>;
-  for (const key of path) {
-    if (isTokenRequest(node)) {
-      return key === "data";
-    }
-    node = node[key] as Record<string, unknown>;
-  }
-  return true;
-};
 
 /** Fills all gaps, or reports which elements are incomplete, in the shape of the payload. */
 export function fill({ json, placements }: Payload, fields: Fields, mayHold: PathRule): Filled {
@@ -44,23 +21,24 @@ export function fill({ json, placements }: Payload, fields: Fields, mayHold: Pat
   const secrets: string[] = [];
   const details = {};
   const validation: FieldError[] = [];
-  let hasSecurityCode = false;
+  const sources: Resolved[] = [];
   for (const placement of placements) {
     const { path } = placement;
     if (!path.every(isKey)) {
       throw configurationError(PLACE);
     }
-    const { value, errors, type } = fields.resolve(placement);
+    const source = fields.resolve(placement);
+    const { value, errors } = source;
+    sources.push(source);
     if (errors) {
       set(details, ["root", ...path], shaped(errors));
       validation.push({ targetId: placement.elementId, type: typeof errors === "string" ? errors : "incomplete" });
     }
-    secrets.push(...secretsOf(type, value));
-    hasSecurityCode ||= type === "cardVerificationCode";
+    secrets.push(...secretsOf(source));
     set(root, ["json", ...path], value);
   }
   // Checked when everything is in place: an element can have a value that the page chose, such as the type of a token.
-  if (!placements.every(({ path }) => mayHold(path, root.json))) {
+  if (!placements.every(({ path }, index) => mayHold(path, root.json, sources[index]))) {
     throw configurationError(PLACE);
   }
   if (validation.length > 0) {
@@ -71,8 +49,7 @@ export function fill({ json, placements }: Payload, fields: Fields, mayHold: Pat
       validation,
     });
   }
-  const paths = placements.map(({ path }) => path);
-  return { json: root.json, secrets, hasElements: placements.length > 0, hasSecurityCode, paths };
+  return { json: root.json, secrets, hasElements: placements.length > 0 };
 }
 
 const isKey = (key: unknown): key is string | number =>
@@ -96,12 +73,12 @@ function set(root: object, path: (string | number)[], value: unknown): void {
   node[path[path.length - 1]] = value;
 }
 
-/** Expiration dates are not secret by themselves; an API returns them with a card. */
-function secretsOf(type: ElementType, value: unknown): string[] {
+/** Expiration dates are not secret by themselves; an API returns them with a card. A text is as secret as its transform. */
+function secretsOf({ type, value, typed }: Resolved): string[] {
   if (type === "cardExpirationDate") {
     return [];
   }
-  const values = type === "card" ? [(value as Card)?.number, (value as Card)?.cvc] : [value];
+  const values = type === "card" ? [(value as Card)?.number, (value as Card)?.cvc] : [value, typed];
   return values.filter((value): value is string => typeof value === "string" && value !== "");
 }
 

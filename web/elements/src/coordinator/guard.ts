@@ -1,56 +1,56 @@
 // Keeps a page from learning a value through the API: by expressions that it sends, or by responses that it receives.
 
 import { configurationError } from "../messages/channel";
+import { CARD_TYPES, isTokenRequest } from "./places";
 
 const NAME = "data(?:\\.[A-Za-z0-9_]+)*";
-/** Masks that show no more than a page learns from events. */
-const SAFE_MASK = new RegExp(
-  `\\{\\{\\s*(?:${NAME}\\s*\\|\\s*(?:reveal_last:\\s*[1-4]|last4|card_mask)(?:\\s*[:,]\\s*['"][^'"{}|]{0,5}['"])*`
-    + "|data\\.expiration_(?:month|year))\\s*\\}\\}",
-  "g",
-);
+const LAST = "reveal_last:\\s*[1-4]|last4";
+const masks = (name: string, filters: string) => new RegExp(`\\{\\{\\s*${name}\\s*\\|\\s*(?:${filters})\\s*\\}\\}`, "g");
+const CARD_FILTERS = `(?:${LAST}|card_mask)(?:\\s*[:,]\\s*['"][^'"{}|]{0,5}['"])*`;
+/** Masks of card numbers, which show no more than events. */
+const CARD_MASKS = new Map<unknown, RegExp>([
+  ["card", masks("data\\.number", CARD_FILTERS)],
+  ["card_number", masks("data", CARD_FILTERS)],
+]);
+/** Masks of other values. They are for readers of the token: the page does not get its data. */
+const OTHER_MASK = masks(NAME, LAST);
+const DATE = /\{\{\s*data\.expiration_(?:month|year)\s*\}\}/g;
 /** A fingerprint or a search index of a whole value. One of a part could be compared with those of all its values. */
 const WHOLE = new RegExp(`^\\{\\{\\s*${NAME}\\s*\\}\\}$`);
 const WHOLE_MEMBERS = new Set(["fingerprint_expression", "search_indexes"]);
-/** Types whose fingerprints are protected by the vault's limits on card enumeration. */
-const CARD_TYPES = new Set<unknown>(["card", "card_number"]);
+/** Details of the data of a token. */
+const DETAILS = ["data", "card", "bank", "network_token", "fingerprint"];
 const EXPRESSION = /\{[{%]/;
 export const REDACTED = "[redacted]";
 
-type Json = Record<string, unknown>;
-
-/**
- * Makes a token request of the page safe for values of elements, and returns it with the API's defaults.
- *
- * Deduplication tells whether a value is known. For card numbers the vault limits how often a page can try; for other
- * types, a page could compare a value with all that it can be.
- */
-export function guardToken(request: Json, hasSecurityCode: boolean): Json {
-  checkExpressions(request);
-  const { data: _, ...rest } = request;
-  if (hasSecurityCode && request.type !== "card" && EXPRESSION.test(JSON.stringify(rest))) {
-    throw configurationError("Expressions cannot be used with the security code outside of a card");
+/** Rejects expressions in the token requests of a document that has values of elements. */
+export function checkRequests(json: unknown): void {
+  if (typeof json === "object" && json !== null) {
+    if (isTokenRequest(json)) {
+      checkExpressions(json, CARD_MASKS.get(json.type) ?? OTHER_MASK);
+    } else {
+      Object.values(json).forEach(checkRequests);
+    }
   }
-  return CARD_TYPES.has(request.type) ? request : { ...request, deduplicate_token: false };
 }
 
 /** Rejects expressions of the page that would show parts of an element's value. `json` has the API's names. */
-function checkExpressions(json: unknown, member = ""): void {
+function checkExpressions(json: unknown, masks: RegExp, member = ""): void {
   if (typeof json === "string") {
-    const rest = WHOLE_MEMBERS.has(member) && WHOLE.test(json) ? "" : json.replace(SAFE_MASK, "");
+    const rest = WHOLE_MEMBERS.has(member) && WHOLE.test(json) ? "" : json.replace(masks, "").replace(DATE, "");
     if (EXPRESSION.test(rest)) {
       throw configurationError(
-        "With elements, a mask can use reveal_last with at most 4 characters, last4 or card_mask, and fingerprints and "
-          + "search indexes must be of a whole value",
+        "With elements, a mask can use reveal_last with at most 4 characters, last4, or for data.number of a card card_mask; "
+          + "fingerprints and search indexes must be of a whole value",
       );
     }
   } else if (Array.isArray(json)) {
-    json.forEach((item) => checkExpressions(item, member));
+    json.forEach((item) => checkExpressions(item, masks, member));
   } else if (typeof json === "object" && json !== null) {
     for (const [key, item] of Object.entries(json)) {
       // Data is not evaluated; members of a mask have the names of the data.
       if (key !== "data" || member === "mask") {
-        checkExpressions(item, WHOLE_MEMBERS.has(member) || member === "mask" ? member : key);
+        checkExpressions(item, masks, WHOLE_MEMBERS.has(member) || member === "mask" ? member : key);
       }
     }
   }
@@ -90,17 +90,22 @@ export function redact(response: unknown, secrets: readonly string[]): unknown {
 
 const digitsOf = (text: string) => text.replace(/\D/g, "");
 
-/** Removes fingerprints that a page could compare with those of all values of a short secret. */
-export function withoutFingerprints(response: unknown): unknown {
+/**
+ * Removes what a response tells about the data of other tokens than cards.
+ *
+ * A mask shows a part of a value, and a page could ask for it after every keystroke. An update does not name the type.
+ */
+export function withoutDetails(response: unknown, isUpdate: boolean): unknown {
   if (Array.isArray(response)) {
-    return response.map(withoutFingerprints);
+    return response.map((item) => withoutDetails(item, isUpdate));
   }
   if (typeof response !== "object" || response === null) {
     return response;
   }
   const { type } = response as { type?: unknown };
+  const isHidden = isUpdate || (typeof type === "string" && !CARD_TYPES.has(type));
   const entries = Object.entries(response)
-    .filter(([key]) => key !== "fingerprint" || CARD_TYPES.has(type))
-    .map(([key, item]) => [key, withoutFingerprints(item)]);
+    .filter(([key]) => !isHidden || !DETAILS.includes(key))
+    .map(([key, item]) => [key, withoutDetails(item, isUpdate)]);
   return Object.fromEntries(entries);
 }

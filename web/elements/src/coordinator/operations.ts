@@ -5,9 +5,9 @@ import { camelKeys, snakeKeys } from "./keys";
 import type { Payload, RequestOptions } from "../messages/protocol";
 import { encrypt, parsePem } from "./encrypt";
 import type { Fields } from "./fields";
-import { anywhere, fill, type Filled, inData, inTokenizedData, nowhere, type PathRule } from "./fill";
-import { guardToken, redact, withoutFingerprints } from "./guard";
-import { guardDocument, unwrap } from "./tokenize";
+import { fill, type Filled } from "./fill";
+import { checkRequests, redact, withoutDetails } from "./guard";
+import { anywhere, inData, inTokenizedData, inTokenRequests, nowhere, type PathRule } from "./places";
 import { type Answer, type Api, pageHeaders, request } from "./http";
 import type { References } from "./references";
 
@@ -52,13 +52,16 @@ export async function run(
   if (!operation) {
     throw configurationError("Unknown operation");
   }
-  if (payload.placements.length > 0) {
+  const hasElements = payload.placements.length > 0;
+  if (hasElements) {
     context.api.requireOwnTenant(options ?? {});
   }
   await context.fields.refresh(payload.placements.map(({ elementId }) => elementId));
   const filled = fill(payload, context.fields, operation.mayHold);
   try {
-    return await operation.run(context, { target, filled, options: options ?? {} });
+    // Under one idempotency key, the API tells whether two requests are equal: the page could send guesses.
+    const sent = hasElements ? { ...options, idempotencyKey: undefined } : options ?? {};
+    return await operation.run(context, { target, filled, options: sent });
   } catch (error) {
     if (error instanceof ReportedError) {
       const { data, headers, ...wire } = error.wire;
@@ -69,15 +72,16 @@ export async function run(
 }
 
 /** An operation on tokens, whose names the API has in snake case and the page in camel case. */
-function tokenOperation(method: string, path: (target: unknown) => string, name = ""): Operation {
+function tokenOperation(method: string, path: (target: unknown) => string): Operation {
   return {
     mayHold: inData,
     async run({ api }, { target, filled, options }) {
-      const given = snakeKeys(filled.json) as Record<string, unknown>;
-      const isIntent = name === "createTokenIntent";
-      const guarded = filled.hasElements ? guardToken(given, filled.hasSecurityCode) : given;
-      const answer = await api.json(method, path(target), isIntent ? given : guarded, options);
-      return withDebug(api, answer, camelKeys(forPage(answer.body, filled)));
+      const given = snakeKeys(filled.json);
+      if (filled.hasElements) {
+        checkRequests({ type: undefined, ...given as object });
+      }
+      const answer = await api.json(method, path(target), given, options);
+      return withDebug(api, answer, camelKeys(forPage(answer.body, filled, method === "PATCH")));
     },
   };
 }
@@ -87,13 +91,15 @@ const segment = (target: unknown) => encodeURIComponent(String(target));
 const OPERATIONS = new Map<string, Operation>([
   ["createToken", tokenOperation("POST", () => "/tokens")],
   ["updateToken", tokenOperation("PATCH", (id) => `/tokens/${segment(id)}`)],
-  ["createTokenIntent", tokenOperation("POST", () => "/token-intents", "createTokenIntent")],
+  ["createTokenIntent", tokenOperation("POST", () => "/token-intents")],
   ["tokenize", {
     mayHold: inTokenizedData,
     async run({ api }, { filled, options }) {
-      const { document, plain } = filled.hasElements ? guardDocument(filled) : { document: filled.json, plain: [] };
-      const answer = await api.json("POST", "/tokenize", document, options);
-      return unwrap(forPage(answer.body, filled), plain);
+      if (filled.hasElements) {
+        checkRequests(filled.json);
+      }
+      const answer = await api.json("POST", "/tokenize", filled.json, options);
+      return forPage(answer.body, filled);
     },
   }],
   ["retrieveToken", {
@@ -113,16 +119,15 @@ const OPERATIONS = new Map<string, Operation>([
     },
   }],
   ["encrypt", {
-    mayHold: (path) =>
-      path[0] === "tokenRequests" && (path[1] === "data" || path[2] === "data"),
+    mayHold: inTokenRequests,
     run: encryptRequests,
   }],
   ["proxy", { mayHold: anywhere, run: invokeProxy }],
   ["client", { mayHold: anywhere, run: sendToHost }],
 ]);
 
-function forPage(body: unknown, { hasElements, secrets }: Filled): unknown {
-  return hasElements ? redact(withoutFingerprints(body), secrets) : body;
+function forPage(body: unknown, { hasElements, secrets }: Filled, isUpdate = false): unknown {
+  return hasElements ? redact(withoutDetails(body, isUpdate), secrets) : body;
 }
 
 function withDebug(api: Api, answer: Answer, value: unknown): unknown {

@@ -410,6 +410,7 @@ export class Field {
       display: this.#type === "card"
         ? Object.fromEntries(this.#parts().map(({ part }) => [part, this.#display(part)]))
         : this.#display(this.#parts()[0].part),
+      isTransformed: options.transform !== undefined,
       complete: this.#followed ? this.#followed.metadata.complete : failed.length === 0,
       errors: failed.length === 0 ? null : errors,
       state: this.#state(),

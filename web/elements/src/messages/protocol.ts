@@ -60,6 +60,8 @@ export interface Report {
   value: unknown;
   /** As typed, for followers and copy buttons. */
   display: string | Record<string, string>;
+  /** Whether `value` is the result of a transform of the page. */
+  isTransformed: boolean;
   complete: boolean;
   /** Errors, or for `card` those of each property. */
   errors: ErrorKind | Record<string, ErrorKind> | null;
