@@ -107,6 +107,7 @@ const groups = [
       page("SAQ impact", "trust/saq"),
       page("PCI 3DS", "trust/pci-3ds"),
       page("Attacker in the database", "trust/adversary"),
+      page("Hostile page", "trust/hostile-page"),
       page("Findings of reviews", "trust/findings"),
       page("GDPR: erasure and residency", "trust/gdpr"),
       page("Disclosure policy", "trust/disclosure"),
