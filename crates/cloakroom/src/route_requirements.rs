@@ -170,7 +170,7 @@ route_requirements! {
     POST "/sessions" Kinds(&[Public]);
     POST "/sessions/authorize" Kinds(&[Private]);
 
-    POST "/enrichments/bank-account-verify" Permissions(&[TokenUse]);
+    POST "/enrichments/bank-account-verify" AnyOf(USE_PERMISSIONS);
     GET "/enrichments/card-details" Kinds(&[Private, Public]);
 
     GET "/orchestration/connection_formulas" Permissions(&[ConnectionFormulas]);

@@ -29,13 +29,13 @@ pub use self::condition::{Attribute, Condition, Operator, Resource, Scope};
 pub use self::container::{Container, InvalidContainer};
 pub use self::grants::{AccessRule, Grants, Transform, check_subset};
 pub use self::new_grants::{NewCondition, NewGrants, NewRule};
-pub use self::permission::{ALL_PERMISSIONS, Permission, PermissionSet};
+pub use self::permission::{ALL_PERMISSIONS, Permission, PermissionSet, USE_PERMISSIONS};
 #[cfg(test)]
 pub use self::principal::tests::test_principal;
 pub use self::principal::{GrantExceeded, PermissionDenied, Principal, PrincipalKind};
 pub(crate) use self::principal_cache::CacheEntry;
 pub use self::principal_cache::PrincipalCache;
-pub use self::purpose::{Purpose, USE_PERMISSIONS};
+pub use self::purpose::Purpose;
 pub use self::quotas::{QuotaSource, Quotas, RateLimit, TenantQuotas};
 pub(crate) use self::renew::OutdatedMacs;
 pub use self::renew::{

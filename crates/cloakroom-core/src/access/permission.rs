@@ -108,6 +108,9 @@ permissions! {
     KeysDelete "keys:delete" [Management] "Delete client encryption keys";
 }
 
+/// The names of the permission to use tokens.
+pub const USE_PERMISSIONS: &[Permission] = &[Permission::ProxyInvoke, Permission::TokenUse];
+
 impl Permission {
     /// Finds a permission by name. `webhooks:` is an alias of `webhook:`: the documentation uses both.
     pub fn parse(name: &str) -> Option<Self> {
@@ -119,6 +122,14 @@ impl Permission {
             .iter()
             .copied()
             .find(|permission| permission.name() == name)
+    }
+
+    /// The names of the same permission: `proxy:invoke` is the newer name of `token:use`.
+    fn names(&self) -> &[Self] {
+        match self {
+            Self::TokenUse | Self::ProxyInvoke => USE_PERMISSIONS,
+            name => std::slice::from_ref(name),
+        }
     }
 
     pub fn fits(self, kind: ApplicationKind) -> bool {
@@ -160,15 +171,16 @@ impl<'de> Deserialize<'de> for Permission {
 pub struct PermissionSet(u128);
 
 impl PermissionSet {
+    /// Whether the set grants a permission, under any of its names.
     pub fn contains(self, permission: Permission) -> bool {
-        self.0 & (1 << permission as u8) != 0
+        let names = permission.names().iter();
+        names.fold(0, |bits, name| bits | 1 << *name as u8) & self.0 != 0
     }
 
+    /// The permissions by the names that they were granted under.
     pub fn iter(self) -> impl Iterator<Item = Permission> {
-        ALL_PERMISSIONS
-            .iter()
-            .copied()
-            .filter(move |permission| self.contains(*permission))
+        let is_named = move |permission: &Permission| self.0 & (1 << *permission as u8) != 0;
+        ALL_PERMISSIONS.iter().copied().filter(is_named)
     }
 
     pub fn is_empty(self) -> bool {

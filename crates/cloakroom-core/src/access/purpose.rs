@@ -10,28 +10,18 @@ pub enum Purpose {
     Use,
 }
 
-/// Either permission allows a principal to invoke proxies: `proxy:invoke` is the newer name of `token:use`.
-pub const USE_PERMISSIONS: &[Permission] = &[Permission::ProxyInvoke, Permission::TokenUse];
-
 impl Purpose {
     /// Requires the permission in at least one container.
     pub fn require_anywhere(self, principal: &Principal) -> Result<(), PermissionDenied> {
         match self {
             Self::Read => principal.require_anywhere(Permission::TokenRead),
-            Self::Use => {
-                let mut permissions = USE_PERMISSIONS.iter().copied();
-                let is_granted = |it| principal.require_anywhere(it).is_ok();
-                match permissions.any(is_granted) {
-                    true => Ok(()),
-                    false => Err(PermissionDenied(Permission::ProxyInvoke)),
-                }
-            }
+            Self::Use => principal.require_anywhere(Permission::ProxyInvoke),
         }
     }
 
     /// Requires the permission on a token; returns the transform for its data.
     ///
-    /// Of two permissions that allow the use, the transform that reveals less applies. Redacted data cannot be used.
+    /// Redacted data cannot be used.
     pub fn require_on(
         self,
         principal: &Principal,
@@ -39,14 +29,10 @@ impl Purpose {
     ) -> Result<Transform, PermissionDenied> {
         match self {
             Self::Read => principal.require_on(Permission::TokenRead, subject),
-            Self::Use => {
-                let permissions = USE_PERMISSIONS.iter().copied();
-                let granted = permissions.filter_map(|it| principal.require_on(it, subject).ok());
-                match granted.min() {
-                    None | Some(Transform::Redact) => Err(PermissionDenied(Permission::TokenUse)),
-                    Some(transform) => Ok(transform),
-                }
-            }
+            Self::Use => match principal.require_on(Permission::TokenUse, subject)? {
+                Transform::Redact => Err(PermissionDenied(Permission::TokenUse)),
+                transform => Ok(transform),
+            },
         }
     }
 }
@@ -67,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn the_transform_that_reveals_less_applies_to_a_use() {
+    fn both_names_of_the_permission_are_one() {
         use Permission::{ProxyInvoke, TokenRead, TokenUse};
         use Transform::{Mask, Redact, Reveal};
         type Rules = &'static [(Permission, Transform)];
@@ -77,7 +63,7 @@ mod tests {
             (&[(TokenUse, Reveal)], Some(Reveal)),
             (&[(ProxyInvoke, Mask)], Some(Mask)),
             (&[(TokenUse, Redact)], None),
-            (&[(TokenUse, Reveal), (ProxyInvoke, Mask)], Some(Mask)),
+            (&[(TokenUse, Reveal), (ProxyInvoke, Mask)], Some(Reveal)),
             (&[(TokenUse, Mask), (ProxyInvoke, Reveal)], Some(Mask)),
             (&[(TokenUse, Redact), (ProxyInvoke, Reveal)], None),
         ];

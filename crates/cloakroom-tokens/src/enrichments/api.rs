@@ -28,8 +28,8 @@ pub fn routes() -> OpenApiRouter<TokenVault> {
 
 /// Verify a bank account.
 ///
-/// Requires `token:use` in the token's container. Without a verification provider, the published test accounts have
-/// their published results and all others are `inconclusive`.
+/// Requires `proxy:invoke` or `token:use` in the token's container. Without a verification provider, the published test
+/// accounts have their published results and all others are `inconclusive`.
 #[utoipa::path(
     post, path = "/enrichments/bank-account-verify", tag = "Enrichments",
     request_body = AccountBody,

@@ -27,14 +27,14 @@ async fn the_callers_rules_decide_what_is_sent() {
         (ruled(&[("/other/", Reveal, TokenUse)]), denied),
         (
             ruled(&[("/pci/", Reveal, TokenUse), ("/pci/", Mask, ProxyInvoke)]),
-            Some("alue"),
+            Some("secret-value"),
         ),
         (
             ruled(&[("/pci/", Mask, TokenUse), ("/pci/", Reveal, ProxyInvoke)]),
             Some("alue"),
         ),
         (
-            ruled(&[("/pci/", Reveal, TokenUse), ("/pci/", Redact, ProxyInvoke)]),
+            ruled(&[("/pci/", Redact, ProxyInvoke), ("/pci/", Reveal, TokenUse)]),
             denied,
         ),
         (
@@ -69,6 +69,39 @@ async fn the_callers_rules_decide_what_is_sent() {
                 assert_eq!(fixture.destination.received().len(), before, "{granted:?}");
             }
         }
+    }
+}
+
+/// S11: a session for one name of the permission sent more than the application that authorized it, which held a
+/// restriction under the other name.
+#[tokio::test]
+async fn a_session_sends_no_more_than_its_application_under_any_name() {
+    use Permission::{ProxyInvoke, TokenUse};
+    let fixture = Fixture::start().await;
+    let granted = ruled(&[
+        ("/", Transform::Mask, ProxyInvoke),
+        ("/", Transform::Reveal, TokenUse),
+    ]);
+    let application = fixture.vault.client(&fixture.tenant, granted).await;
+    let public = ApplicationKind::Public;
+    let creates = grants(&[Permission::TokenCreate]);
+    let public = fixture.vault.holder(&fixture.tenant, public, creates).await;
+    let public = fixture.vault.client_with(Some(&public.key));
+    for (name, transform, expected) in [
+        ("token:use", "reveal", StatusCode::BAD_REQUEST),
+        ("proxy:invoke", "reveal", StatusCode::BAD_REQUEST),
+        ("token:use", "mask", StatusCode::OK),
+    ] {
+        let session = public.post("/sessions", json!({})).await;
+        let rules = json!([{"description": "r", "priority": 1, "container": "/",
+            "transform": transform, "permissions": [name]}]);
+        let nonce = json!({"nonce": session.body["nonce"], "rules": rules});
+        let authorized = application.post("/sessions/authorize", nonce).await;
+        assert_eq!(
+            authorized.status, expected,
+            "{name} {transform}: {}",
+            authorized.body
+        );
     }
 }
 
