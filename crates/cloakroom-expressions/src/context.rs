@@ -2,6 +2,9 @@
 
 use crate::{ReferenceKind, TEXT_CHARACTERS_MAX};
 
+/// The variable with the configuration of a proxy. No expression can name it: it yields keys of `hmac` only.
+pub const CONFIGURATION: &str = "proxy configuration";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Context {
     IdAlias,
@@ -32,7 +35,7 @@ impl Context {
             Self::IdAlias | Self::SearchIndex | Self::Mask => &["data"],
             Self::Fingerprint => &["data", "metadata"],
             Self::Detokenize | Self::Transform => &[],
-            Self::Proxy => &["proxy"],
+            Self::Proxy => &["proxy", CONFIGURATION],
         }
     }
 

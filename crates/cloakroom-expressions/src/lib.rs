@@ -41,8 +41,10 @@ mod template;
 mod variable;
 
 pub use cache::ParseCache;
-pub use context::Context;
-pub use document::{Document, DocumentError, Reference, ReferenceKind, TextPiece, text_pieces};
+pub use context::{CONFIGURATION, Context};
+pub use document::{
+    Document, DocumentError, Insertion, Reference, ReferenceKind, TextPiece, text_pieces,
+};
 pub use error::{EvaluationError, ParseError};
 pub use mask::{Mask, MaskError};
 pub use scope::{Hmac, HmacAlgorithm, Random, Scope, Sources};

@@ -124,6 +124,69 @@ impl Filters {
     }
 }
 
+/// The position of the key in the arguments of `hmac`.
+const SIGNATURE_KEY: usize = 1;
+
+/// The formats of an expiry that do not require reveal.
+const EXPIRY_FORMATS: [&str; 17] = [
+    "MM", "YY", "YYYY", "MMYY", "MM/YY", "MM-YY", "MM_YY", "MMYYYY", "MM/YYYY", "MM-YYYY",
+    "MM_YYYY", "YYMM", "YYYYMM", "YYYY-MM", "YYYY/MM", "YYYY_MM", "YY/MM",
+];
+
+impl Filters {
+    /// Whether the filters only select a value at a fixed path, or its last four, BIN or expiry, or pad it. These are
+    /// total, and determined by the text of the expression alone.
+    pub(crate) fn are_closed(&self) -> bool {
+        self.calls.iter().all(FilterCall::is_closed)
+    }
+
+    /// Whether the filters only concatenate text, or sign it with a configuration value.
+    pub(crate) fn only_sign(&self) -> bool {
+        self.calls.iter().all(|call| match call.filter.name {
+            "append" | "prepend" | "downcase" | "upcase" => true,
+            "hmac" => call
+                .arguments
+                .get(SIGNATURE_KEY)
+                .is_some_and(|key| key.configuration_name().is_some()),
+            "json" => call.is_closed(),
+            // Filters::parse accepts `hmac` only before one of these.
+            "to_base16" | "to_base64" => self
+                .calls
+                .iter()
+                .any(|call| call.filter.kind == Kind::Bytes),
+            _ => false,
+        })
+    }
+
+    /// The name of the member that the filters select last.
+    pub(crate) fn selected_member(&self) -> Option<String> {
+        let mut paths = self.calls.iter().rev().filter_map(FilterCall::path);
+        paths.find_map(|path| path.member().map(str::to_owned))
+    }
+}
+
+impl FilterCall {
+    fn is_closed(&self) -> bool {
+        let literals = self.arguments.iter().filter_map(Operand::as_literal);
+        match self.filter.name {
+            "json" => self.path().is_some_and(|path| path.is_fixed()),
+            "last4" | "to_string" => true,
+            "card_bin" => self.arguments.is_empty(),
+            "card_exp" => literals
+                .clone()
+                .any(|format| EXPIRY_FORMATS.iter().any(|it| format == it)),
+            "pad_left" | "pad_right" => literals.count() == self.arguments.len(),
+            _ => false,
+        }
+    }
+
+    /// The literal path of `json`.
+    fn path(&self) -> Option<JsonPath> {
+        let path = self.arguments.first()?.as_literal()?.as_str()?;
+        (self.filter.kind == Kind::Path).then(|| JsonPath::parse(path))?
+    }
+}
+
 /// The input of a filter.
 struct Input<'a> {
     value: &'a Value,
@@ -186,8 +249,11 @@ impl FilterCall {
         budget.charge_step()?;
         budget.charge(input.value)?;
         let mut values = Vec::with_capacity(self.arguments.len());
-        for argument in &self.arguments {
-            let value = argument.resolve(environment);
+        for (position, argument) in self.arguments.iter().enumerate() {
+            let value = match (self.filter.kind, position) {
+                (Kind::Bytes, SIGNATURE_KEY) => argument.resolve_key(environment),
+                _ => argument.resolve(environment),
+            };
             budget.charge(&value)?;
             values.push(value.into_owned());
         }

@@ -226,3 +226,42 @@ fn section_6_references_are_replaced_by_their_values() {
     let wrong = deep.fill(|_| Some(&data), &Sources::default()).unwrap_err();
     assert_eq!(wrong.path, "a[1].b");
 }
+
+#[test]
+fn closed_expressions_are_recognized_by_their_text() {
+    let cases = [
+        ("{{ a }}", true),
+        ("{{ a | json: '$.number' }}", true),
+        ("{{ a | json: '$.number' | last4 | to_string }}", true),
+        ("{{ a | json: \"$['number']\" | card_bin }}", true),
+        ("{{ a | json: '$.month' | pad_left: 2, '0' }}", true),
+        ("{{ a | card_exp: 'MM/YY' }}", true),
+        ("{{ a | card_exp: 'MM of YY' }}", false),
+        ("{{ a | json: '$..number' }}", false),
+        ("{{ a | json: '$.*' }}", false),
+        ("{{ a | json: '$[?(@.number > 1)]' }}", false),
+        ("{{ a | json: proxy.x }}", false),
+        ("{{ a | pad_left: proxy.x, '0' }}", false),
+        ("{{ a | slice: 0 }}", false),
+        ("{{ a | to_number }}", false),
+        ("{{ a | card_bin: '4' }}", false),
+        ("{{ a | append: 'x' }}", false),
+        ("{{ proxy.request.body }}", true),
+        ("{{ proxy.request.body | slice: 0 }}", false),
+        (
+            "{{ proxy.request.body | append: proxy.x | hmac: 'sha-256', proxy.config.K | to_base16 | downcase }}",
+            true,
+        ),
+        (
+            "{{ proxy.request.body | hmac: 'sha-256', 'k' | to_base16 }}",
+            false,
+        ),
+        ("{{ proxy.request.body | to_base64 }}", false),
+    ];
+    for (text, expected) in cases {
+        let document = Document::parse(Context::Proxy, &json!({ "x": [text] })).unwrap();
+        let insertions = document.insertions();
+        assert_eq!(insertions[0].is_closed, expected, "{text}");
+        assert_eq!((&*insertions[0].path, &*insertions[0].label), ("x[0]", "x"));
+    }
+}

@@ -16,6 +16,8 @@ pub(super) struct Filler<'a, F> {
     pub(super) value_of: F,
     pub(super) environment: Environment<'a>,
     pub(super) budget: Budget,
+    /// Whether an expression that fails is null.
+    pub(super) is_total: bool,
 }
 
 impl<'v, F: Fn(&Reference) -> Option<&'v Value>> Filler<'_, F> {
@@ -67,6 +69,13 @@ impl<'v, F: Fn(&Reference) -> Option<&'v Value>> Filler<'_, F> {
     }
 
     fn output(&mut self, output: &Output, left: &mut usize) -> Result<Value, EvaluationError> {
+        match self.evaluate(output, left) {
+            Err(_) if self.is_total => Ok(Value::Null),
+            evaluated => evaluated,
+        }
+    }
+
+    fn evaluate(&mut self, output: &Output, left: &mut usize) -> Result<Value, EvaluationError> {
         self.budget.charge_step()?;
         let value = (self.references.get(output.reference))
             .and_then(&self.value_of)

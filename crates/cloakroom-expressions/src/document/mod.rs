@@ -79,6 +79,47 @@ impl Document {
         &self.references
     }
 
+    /// The places of all expressions, in document order.
+    pub fn insertions(&self) -> Vec<Insertion> {
+        let mut insertions = Vec::new();
+        collect(
+            &self.root,
+            &mut Vec::new(),
+            &mut |path, before, output: &Output| {
+                let kind = self.references[output.reference].kind;
+                let is_request = kind == ReferenceKind::Proxy;
+                let filters = &output.filters;
+                let label = before.map(str::to_owned).or_else(|| {
+                    path.iter().rev().find_map(|step| match step {
+                        Step::Key(key) => Some((*key).to_owned()),
+                        Step::Index(_) => None,
+                    })
+                });
+                insertions.push(Insertion {
+                    path: path_text(path),
+                    label: label.unwrap_or_default(),
+                    member: filters.selected_member(),
+                    is_closed: if is_request {
+                        filters.only_sign()
+                    } else {
+                        filters.are_closed()
+                    },
+                });
+            },
+        );
+        insertions
+    }
+
+    /// Like `fill_in`, but an expression that fails is null: no value decides whether the document can be filled.
+    pub fn fill_totally<'v>(
+        &self,
+        scope: &Scope<'_>,
+        value_of: impl Fn(&Reference) -> Option<&'v Value>,
+    ) -> Result<Value, DocumentError<EvaluationError>> {
+        self.filler(scope, value_of, true)
+            .node(&self.root, &mut Vec::new())
+    }
+
     /// Replaces references by their values. References inside of inserted values are not evaluated.
     pub fn fill<'v>(
         &self,
@@ -98,13 +139,66 @@ impl Document {
         scope: &Scope<'_>,
         value_of: impl Fn(&Reference) -> Option<&'v Value>,
     ) -> Result<Value, DocumentError<EvaluationError>> {
-        let mut filler = Filler {
+        self.filler(scope, value_of, false)
+            .node(&self.root, &mut Vec::new())
+    }
+
+    fn filler<'a, F>(&'a self, scope: &'a Scope<'_>, value_of: F, is_total: bool) -> Filler<'a, F> {
+        Filler {
             references: &self.references,
             value_of,
             environment: Environment::new(self.context, scope),
             budget: Budget::default(),
-        };
-        filler.node(&self.root, &mut Vec::new())
+            is_total,
+        }
+    }
+}
+
+/// An expression of a document.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Insertion {
+    /// For example `body.card.number`.
+    pub path: String,
+    /// What names the value for the reader of the document: the text before it, or the name of its member.
+    pub label: String,
+    /// The name of the member that the expression selects.
+    pub member: Option<String>,
+    /// Whether the expression consists of functions that the vault defines, which disclose nothing by failing.
+    pub is_closed: bool,
+}
+
+/// Calls `found` with each output of a document, its path, and the text before it.
+fn collect<'a>(
+    node: &'a Node,
+    path: &mut Vec<Step<'a>>,
+    found: &mut impl FnMut(&[Step<'a>], Option<&'a str>, &'a Output),
+) {
+    match node {
+        Node::Literal(_) => {}
+        Node::Whole(output) => found(path, None, output),
+        Node::Text(parts) => {
+            let mut before = None;
+            for part in parts {
+                match part {
+                    Part::Text(text) => before = Some(text.as_str()),
+                    Part::Output(output) => found(path, before, output),
+                }
+            }
+        }
+        Node::Array(children) => {
+            for (index, child) in children.iter().enumerate() {
+                path.push(Step::Index(index));
+                collect(child, path, found);
+                path.pop();
+            }
+        }
+        Node::Object(members) => {
+            for (key, child) in members {
+                path.push(Step::Key(key));
+                collect(child, path, found);
+                path.pop();
+            }
+        }
     }
 }
 

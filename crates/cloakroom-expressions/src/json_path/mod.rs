@@ -61,5 +61,24 @@ enum Operator {
     GreaterOrEqual,
 }
 
+impl JsonPath {
+    /// Whether the path leads to one place, whatever the values are.
+    pub(crate) fn is_fixed(&self) -> bool {
+        let is_one = |segment: &Segment| {
+            let selectors = &segment.selectors[..];
+            !segment.is_descendant && matches!(selectors, [Selector::Name(_) | Selector::Index(_)])
+        };
+        self.segments.iter().all(is_one)
+    }
+
+    /// The name of the member that the path leads to.
+    pub(crate) fn member(&self) -> Option<&str> {
+        match &self.segments.last()?.selectors[..] {
+            [Selector::Name(name)] => Some(name),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

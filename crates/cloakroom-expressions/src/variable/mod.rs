@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cursor::Cursor;
 use crate::scope::Environment;
-use crate::{DEPTH_MAX, ParseError};
+use crate::{CONFIGURATION, DEPTH_MAX, ParseError};
 
 /// Maximum path length of one variable.
 const LOOKUPS_MAX: usize = 64;
@@ -68,6 +68,33 @@ impl Operand {
                 path: parse_path(cursor, depth)?,
             }),
         }))
+    }
+
+    pub(crate) fn as_literal(&self) -> Option<&Value> {
+        match self {
+            Self::Literal(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The name in `proxy.config.NAME`.
+    pub(crate) fn configuration_name(&self) -> Option<&str> {
+        match self {
+            Self::Variable(Variable { root, path }) if root == "proxy" => match &path[..] {
+                [Step::Member(config), Step::Member(name)] if config == "config" => Some(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The value of the operand as the key of a signature, which may be a configuration value.
+    pub(crate) fn resolve_key<'a>(&'a self, environment: &'a Environment<'_>) -> Cow<'a, Value> {
+        let configured = self.configuration_name().and_then(|name| {
+            let configuration = environment.find(CONFIGURATION)?;
+            configuration.get(name).map(Cow::Borrowed)
+        });
+        configured.unwrap_or_else(|| self.resolve(environment))
     }
 
     /// The value of the operand; null if it is missing.
