@@ -63,7 +63,7 @@ impl Context {
     pub(crate) fn allows(self, kind: ReferenceKind) -> bool {
         use ReferenceKind::{Config, TransformIdentifier, Variable};
         match self {
-            Self::Proxy => !matches!(kind, Variable | TransformIdentifier),
+            Self::Proxy => !matches!(kind, Config | Variable | TransformIdentifier),
             Self::Detokenize => !matches!(kind, Config | Variable | TransformIdentifier),
             Self::Transform => matches!(kind, Config | Variable | TransformIdentifier),
             Self::IdAlias | Self::Fingerprint | Self::SearchIndex | Self::Mask => false,

@@ -1,7 +1,8 @@
 //! The contexts of section 5, the default expressions of token types, and the documents of section 6.
 
 use cloakroom_expressions::{
-    Context, Document, EvaluationError, Mask, ParseError, ReferenceKind, Scope, Sources, Template,
+    CONFIGURATION, Context, Document, EvaluationError, Mask, ParseError, ReferenceKind, Scope,
+    Sources, Template,
 };
 use serde_json::{Value, json};
 
@@ -143,7 +144,6 @@ fn section_6_reference_kinds() {
         ("{{ network_token: a }}", ReferenceKind::NetworkToken, "a"),
         ("{{ apple_pay: a }}", ReferenceKind::ApplePay, "a"),
         ("{{ google_pay: a }}", ReferenceKind::GooglePay, "a"),
-        ("{{ config: KEY }}", ReferenceKind::Config, "KEY"),
     ];
     for (text, kind, id) in cases {
         let document = Document::parse(Context::Proxy, &json!(text)).unwrap();
@@ -225,6 +225,38 @@ fn section_6_references_are_replaced_by_their_values() {
     let deep = Document::parse(Context::Detokenize, &deep).unwrap();
     let wrong = deep.fill(|_| Some(&data), &Sources::default()).unwrap_err();
     assert_eq!(wrong.path, "a[1].b");
+}
+
+#[test]
+fn configuration_values_are_keys_of_signatures_only() {
+    for text in [
+        "{{ config: KEY }}",
+        "{{ proxy.config.KEY }}",
+        "{{ proxy.config }}",
+    ] {
+        let error = Document::parse(Context::Proxy, &json!(text)).unwrap_err();
+        assert_eq!(
+            error.error,
+            ParseError::UnavailableReference("config"),
+            "{text}"
+        );
+    }
+    let request = json!({"body": "b"});
+    let configuration = json!({"KEY": "secretKeyValue"});
+    let scope = Scope {
+        variables: &[("proxy", &request), (CONFIGURATION, &configuration)],
+        sources: Sources::default(),
+    };
+    for text in [
+        "{{ proxy.body | append: proxy.config.KEY }}",
+        "{{ proxy.body | append: proxy['config']['KEY'] }}",
+        "{{ proxy.body | prepend: proxy.config }}",
+        "{{ proxy.body | hmac: proxy.config.KEY, 'k' | to_base16 }}",
+    ] {
+        let document = Document::parse(Context::Proxy, &json!(text)).unwrap();
+        let filled = document.fill_in(&scope, |_| request.get("body"));
+        assert!(!format!("{filled:?}").contains("secretKeyValue"), "{text}");
+    }
 }
 
 #[test]

@@ -51,6 +51,9 @@ impl Reference {
         let (name, kind, id) = prefixed.unwrap_or_else(|| match text {
             _ if context == Context::Transform => ("variable", ReferenceKind::Variable, text),
             "encrypted" if context.is_proxy() => ("encrypted", ReferenceKind::Encrypted, text),
+            _ if context.is_proxy() && is_configuration(text) => {
+                ("config", ReferenceKind::Config, text)
+            }
             _ if context.is_proxy() && is_proxy_path(text) => ("proxy", ReferenceKind::Proxy, text),
             _ => ("id", ReferenceKind::TokenData, text),
         });
@@ -77,6 +80,12 @@ impl Reference {
 /// Whether a text is a variable path of the proxied request. A token with such an id is `{{ token: ID }}`.
 fn is_proxy_path(text: &str) -> bool {
     let rest = text.strip_prefix("proxy");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Whether a text is a path to configuration values, which only the key of a signature may be.
+fn is_configuration(text: &str) -> bool {
+    let rest = text.strip_prefix("proxy.config");
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 

@@ -47,8 +47,11 @@ pub const ERROR_TYPES: &[ErrorType] = error_types! {
         "The URL of the destination is invalid.",
         "Correct the URL as `detail` says.";
     400 "not_evaluated":
-        "An expression in the proxied request cannot be evaluated.",
-        "Correct the expression that `detail` names.";
+        "An expression or a request transform of the proxied request cannot be evaluated.",
+        "Correct the expression or the transform.";
+    400 "card_number_in_request":
+        "The proxied request contains a number that resembles a card that its application may use but not read.",
+        "Remove the number, or insert the card by an expression.";
     400 "incomplete_body":
         "The body ended before its declared length.",
         "Send the request again.";
@@ -166,6 +169,9 @@ pub const ERROR_TYPES: &[ErrorType] = error_types! {
     502 "response_not_transformed":
         "The destination processed the request, but its response could not be transformed and is withheld.",
         "Check the result at the destination, then correct the response transforms of the proxy.";
+    502 "response_withheld":
+        "The destination processed the request, but its response contains a value that the application may use but not read.",
+        "Check the result at the destination.";
     503 "busy":
         "The node has too many requests of the tenant.",
         RETRY;

@@ -2,10 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cloakroom_core::access::{Purpose, Resource, Transform};
+use cloakroom_core::audit::{EntityKind, Entry, Operation, Outcome};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::keys;
 use cloakroom_platform::api::{ApiError, FieldError, read_json};
-use cloakroom_tokens::client_encryption::{RequestData, SentData, resolve_request_data};
+use cloakroom_tokens::client_encryption::{RequestData, SentData, key_id, resolve_request_data};
+use cloakroom_tokens::tokens::reveals_in;
+use cloakroom_tokens::types::TokenKind;
 use http::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
@@ -17,13 +21,89 @@ const ENCRYPTED: HeaderName = HeaderName::from_static("bt-encrypted");
 /// Values in one header, as many as a request may refer to tokens.
 const VALUES_MAX: usize = 20;
 
-/// Decrypts the header: base64 of `{"type", "encrypted"}`, or of an object of these. Each `encrypted` is replaced by
-/// `data`. `None` if there is no such header.
+/// The decrypted values of a request.
+pub(super) struct Decrypted {
+    /// `None` if the header is one value.
+    names: Option<Vec<String>>,
+    values: Vec<DecryptedValue>,
+}
+
+struct DecryptedValue {
+    /// As sent, without `encrypted`.
+    members: Map<String, Value>,
+    data: Value,
+    kind: Option<TokenKind>,
+    /// The id of the key.
+    key_id: String,
+}
+
+/// Decrypted values as the caller may use them.
+#[derive(Default)]
+pub(super) struct UsableValues {
+    pub(super) value: Value,
+    pub(super) entries: Vec<Entry>,
+    /// Whether the caller does not see all of the data.
+    pub(super) are_hidden: bool,
+}
+
+impl Decrypted {
+    /// All values with their data, for transforms, which have the permissions of the proxy's application.
+    pub(super) fn all(&self) -> Value {
+        let values = self.values.iter();
+        self.assemble(
+            values
+                .map(|value| value.with_data(value.data.clone()))
+                .collect(),
+        )
+    }
+
+    /// Requires the permission to use each value, which is treated as an intent in the default container of its type.
+    pub(super) fn require_use(&self, caller: &Caller) -> Result<UsableValues, Error> {
+        let mut usable = UsableValues::default();
+        let mut values = Vec::new();
+        for value in &self.values {
+            let rule = "must have a `type`, the type of a token";
+            let kind = value
+                .kind
+                .ok_or_else(|| Error::invalid_at("BT-ENCRYPTED", rule))?;
+            let (container, id) = (&kind.default_container(), None);
+            let transform = Purpose::Use.require_on(caller, Resource { container, id })?;
+            let (data, outcome) = match (transform, kind.default_mask()) {
+                (Transform::Reveal, _) => (value.data.clone(), Outcome::Revealed),
+                (_, Some(mask)) => (mask.mask.apply(&value.data), Outcome::Masked),
+                (_, None) => (Value::Null, Outcome::Masked),
+            };
+            values.push(value.with_data(data));
+            let entry = Entry::new(caller, Operation::Use, EntityKind::ClientKey, &value.key_id);
+            usable.entries.push(entry.with_outcome(outcome));
+            usable.are_hidden |= !reveals_in(caller, container);
+        }
+        usable.value = self.assemble(values);
+        Ok(usable)
+    }
+
+    fn assemble(&self, values: Vec<Value>) -> Value {
+        match &self.names {
+            None => values.into_iter().next().unwrap_or_default(),
+            Some(names) => Value::Object(names.iter().cloned().zip(values).collect()),
+        }
+    }
+}
+
+impl DecryptedValue {
+    fn with_data(&self, data: Value) -> Value {
+        let mut members = self.members.clone();
+        members.insert("data".to_owned(), data);
+        Value::Object(members)
+    }
+}
+
+/// Decrypts the header: base64 of `{"type", "encrypted"}`, or of an object of these. `None` if there is no such header.
 pub(super) async fn decrypt(
     server: &ProxyServer,
     caller: &Caller,
     headers: &HeaderMap,
-) -> Result<Option<Value>, Error> {
+) -> Result<Option<Decrypted>, Error> {
     if !headers.contains_key(ENCRYPTED) {
         return Ok(None);
     }
@@ -34,33 +114,38 @@ pub(super) async fn decrypt(
     let json = STANDARD.decode(text.trim()).map_err(|_| malformed())?;
     let sent: Map<String, Value> = read_json(&json).map_err(|_| malformed())?;
     if sent.contains_key("encrypted") {
-        return decrypt_one(server, caller, sent).await.map(Some);
+        let one = decrypt_one(server, caller, sent).await?;
+        return Ok(Some(Decrypted {
+            names: None,
+            values: vec![one],
+        }));
     }
     if sent.len() > VALUES_MAX {
         let rule = format!("must contain at most {VALUES_MAX} values");
         return Err(Error::invalid_at("BT-ENCRYPTED", rule));
     }
-    let mut decrypted = Map::new();
+    let (mut names, mut values) = (Vec::new(), Vec::new());
     for (name, one) in sent {
         let Value::Object(one) = one else {
             return Err(malformed());
         };
-        let one = decrypt_one(server, caller, one).await?;
-        decrypted.insert(name, one);
+        values.push(decrypt_one(server, caller, one).await?);
+        names.push(name);
     }
-    Ok(Some(Value::Object(decrypted)))
+    Ok(Some(Decrypted {
+        names: Some(names),
+        values,
+    }))
 }
 
 async fn decrypt_one(
     server: &ProxyServer,
     caller: &Caller,
     mut sent: Map<String, Value>,
-) -> Result<Value, Error> {
+) -> Result<DecryptedValue, Error> {
     let encrypted = sent.remove("encrypted");
-    let text = encrypted
-        .as_ref()
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let text = encrypted.as_ref().and_then(Value::as_str);
+    let text = text.unwrap_or_default();
     let data = SentData {
         plain: None,
         encrypted: Some(text),
@@ -78,6 +163,14 @@ async fn decrypt_one(
             return Err(Error::invalid_at("BT-ENCRYPTED", rule.unwrap_or_default()));
         }
     };
-    sent.insert("data".to_owned(), data.unwrap_or_default());
-    Ok(Value::Object(sent))
+    let kind = sent
+        .get("type")
+        .and_then(Value::as_str)
+        .and_then(TokenKind::parse);
+    Ok(DecryptedValue {
+        members: sent,
+        data: data.unwrap_or_default(),
+        kind,
+        key_id: key_id(text).unwrap_or_default(),
+    })
 }

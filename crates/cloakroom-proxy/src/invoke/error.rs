@@ -27,9 +27,11 @@ pub(super) enum Error {
     EphemeralNeedsPrivateKey,
     InvalidUrl(InvalidUrl),
     Invalid(FieldError),
-    /// An expression or a request transform failed, or its value does not fit its place. Says no more: the caller may not
-    /// be allowed to read the value.
+    /// An expression of a caller that sees all values failed, or a request transform, which may contain configuration
+    /// values.
     NotEvaluated,
+    /// The text of the request resembles a card number that the caller does not see.
+    NumberInRequest,
     TooManyExpressions(usize),
     TooManyTokens(usize),
     /// The body is too large to replace its expressions.
@@ -45,6 +47,8 @@ pub(super) enum Error {
     Send(SendError),
     /// The destination responded, but the response cannot be transformed.
     ResponseNotTransformed,
+    /// The response contains a value that the caller may use but not see.
+    ResponseWithheld,
     /// Any other error, with a status of its own.
     Api(Box<ApiError>),
 }
@@ -141,6 +145,12 @@ impl From<Error> for ApiError {
                     .into(),
             )
             .with_code("not_evaluated"),
+            Error::NumberInRequest => invalid(
+                "The request contains a number with the first six and the last four digits of a card that the application may \
+                 use but not read. Nothing was sent. Remove it, or insert the card by an expression."
+                    .into(),
+            )
+            .with_code("card_number_in_request"),
             Error::TooManyExpressions(limit) => {
                 invalid(format!("The request has more than {limit} expressions.").into())
             }
@@ -165,6 +175,12 @@ impl From<Error> for ApiError {
                 "response_not_transformed",
                 "The destination processed the request, but its response could not be transformed and is withheld. Check \
                  the result at the destination, then correct the response transforms of the proxy.",
+            ),
+            Error::ResponseWithheld => Self::bad_gateway(
+                "response_withheld",
+                "The destination processed the request, but its response contains a card number or a configuration value that \
+                 the application may use but not read, or cannot be searched for them. It is withheld. Check the result at the \
+                 destination.",
             ),
             Error::Api(error) => *error,
         }

@@ -22,6 +22,7 @@ mod target;
 mod template;
 mod transform;
 mod values;
+mod withheld;
 mod xml;
 
 pub use self::api::{open_proxy_key, reject, routes};

@@ -13,6 +13,7 @@ use http_body_util::Full;
 use super::body::{BodyFault, FaultReport, ReceivedBody, StreamedBody};
 use super::call::Call;
 use super::headers;
+use super::withheld::Withheld;
 
 pub(super) struct Outgoing {
     pub(super) method: Method,
@@ -25,6 +26,8 @@ pub(super) struct Outgoing {
     pub(super) has_sensitive_head: bool,
     /// The audit log entries of the values. They must be recorded before the request is sent.
     pub(super) entries: Vec<Entry>,
+    /// What the response must not return to the caller.
+    pub(super) withheld: Withheld,
 }
 
 impl Outgoing {
@@ -38,6 +41,7 @@ impl Outgoing {
             has_values: false,
             has_sensitive_head: false,
             entries: Vec::new(),
+            withheld: Withheld::default(),
         }
     }
 }

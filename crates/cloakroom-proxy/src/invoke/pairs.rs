@@ -53,6 +53,15 @@ impl Pairs {
         Value::Array(values.collect())
     }
 
+    /// The names of the values with expressions.
+    pub(super) fn names(&self) -> Vec<String> {
+        let names = self.0.iter().filter_map(|pair| match pair {
+            Pair::Verbatim(_) => None,
+            Pair::Expression { name, .. } => Some(decode(name).into_owned()),
+        });
+        names.collect()
+    }
+
     /// The text with the values of `filled` in the places of their expressions.
     pub(super) fn render(&self, filled: &Value) -> String {
         let mut filled = filled.as_array().into_iter().flatten();

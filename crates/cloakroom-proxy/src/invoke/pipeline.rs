@@ -40,7 +40,7 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
     record(server, &target, &actor, &mut prepared.outgoing).await?;
 
     let replaced = prepared.evaluate(&target, &call)?;
-    let (outgoing, exchange) = match target.has_transforms() {
+    let (mut outgoing, exchange) = match target.has_transforms() {
         true => {
             let sent_body = sent_body.ok_or(Error::BodyTooLarge(limits.complete_bytes))?;
             transform::request(server, &target, &call, sent_body, replaced).await?
@@ -59,12 +59,22 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
         actor: &actor,
         is_anonymous: call.caller.is_none(),
     };
+    target.withhold_configuration(&mut outgoing.withheld);
+    let withheld = std::mem::take(&mut outgoing.withheld);
+    if withheld.has_numbers() {
+        headers::require_readable(&mut outgoing.headers);
+    }
     let received = invocation.send(outgoing, &url).await?;
     match exchange {
         Some(exchange) if target.transforms_response() && received.status().is_success() => {
-            transform::response(server, &target, exchange, received, limits).await
+            let received = transform::response(server, &target, exchange, received, limits);
+            match received.await? {
+                received if withheld.are_in(&received) => Err(Error::ResponseWithheld),
+                received => Ok(response::complete(received)),
+            }
         }
-        _ => Ok(response::streamed(received)),
+        _ if withheld.is_empty() => Ok(response::streamed(received)),
+        _ => response::searched(received, &withheld).await,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Replaces the expressions of a request by their values.
 
-use cloakroom_expressions::{Document, Reference, ReferenceKind, Scope};
+use cloakroom_expressions::{CONFIGURATION, Document, Reference, ReferenceKind, Scope};
 use cloakroom_tokens::attributes::sources;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
@@ -70,17 +70,20 @@ pub(super) async fn prepare(
 }
 
 impl Prepared {
-    /// Replaces the expressions by their values. Every failure is the same error: which expression fails, and why, would
-    /// disclose the values to a caller that may use them but not read them.
+    /// Replaces the expressions by their values. If the caller does not see all of them, none decides whether the request is
+    /// sent: only closed expressions are evaluated, and one that fails is null.
     pub(super) fn evaluate(self, target: &Target, call: &Call) -> Result<Replaced, Error> {
         let Self {
             mut outgoing,
             template,
             values,
         } = self;
+        if values.are_hidden {
+            withhold_numbers(call, &values, &mut outgoing)?;
+        }
         if let Some(template) = template {
-            let rendered =
-                template.render_content(|document| fill(document, &values, &Value::Null))?;
+            let nothing = RequestVariables::default();
+            let rendered = template.render_content(|document| fill(document, &values, &nothing))?;
             if let Some(body) = rendered.body {
                 outgoing.body = ReceivedBody::Complete(body.into());
             }
@@ -89,7 +92,10 @@ impl Prepared {
                 outgoing.has_sensitive_head = true;
             }
             if !template.header_references().is_empty() {
-                let proxy = proxy_value(target, call, &outgoing.body);
+                let proxy = RequestVariables {
+                    request: proxy_value(call, &outgoing.body),
+                    configuration: target.configuration_value(),
+                };
                 let headers =
                     template.render_headers(|document| fill(document, &values, &proxy))?;
                 for (name, rendered) in headers {
@@ -108,16 +114,47 @@ impl Prepared {
     }
 }
 
-fn fill(document: &Document, values: &Values, proxy: &Value) -> Result<Value, Error> {
+/// Withholds the card numbers from the response. Rejects a request whose own text could be a guess at one of them.
+fn withhold_numbers(call: &Call, values: &Values, outgoing: &mut Outgoing) -> Result<(), Error> {
+    let withheld = &mut outgoing.withheld;
+    for value in values.by_reference.values() {
+        withheld.add_numbers(value);
+    }
+    let body = outgoing.body.complete();
+    let texts = [Some(&*call.suffix), call.query.as_deref()];
+    let texts = texts.into_iter().flatten().map(str::as_bytes);
+    let mut texts = texts.chain(body.as_deref());
+    match texts.any(|text| withheld.resembles(text)) || withheld.headers_resemble(&call.headers) {
+        true => Err(Error::NumberInRequest),
+        false => Ok(()),
+    }
+}
+
+/// The variables of headers.
+#[derive(Default)]
+struct RequestVariables {
+    request: Value,
+    /// For keys of signatures only.
+    configuration: Value,
+}
+
+fn fill(document: &Document, values: &Values, proxy: &RequestVariables) -> Result<Value, Error> {
+    let RequestVariables {
+        request,
+        configuration,
+    } = proxy;
     let scope = Scope {
-        variables: &[("proxy", proxy)],
+        variables: &[("proxy", request), (CONFIGURATION, configuration)],
         sources: sources(),
     };
     let value_of = |reference: &Reference| match reference.kind {
-        ReferenceKind::Proxy => Some(member(proxy, &reference.id)),
+        ReferenceKind::Proxy => Some(member(request, &reference.id)),
         _ => values.by_reference.get(reference),
     };
-    let filled = document.fill_in(&scope, value_of);
+    let filled = match values.are_hidden {
+        true => document.fill_totally(&scope, value_of),
+        false => document.fill_in(&scope, value_of),
+    };
     filled.map_err(|_| Error::NotEvaluated)
 }
 
@@ -129,7 +166,7 @@ fn member<'a>(proxy: &'a Value, path: &str) -> &'a Value {
 }
 
 /// The proxied request, for expressions in headers.
-fn proxy_value(target: &Target, call: &Call, body: &ReceivedBody) -> Value {
+fn proxy_value(call: &Call, body: &ReceivedBody) -> Value {
     let body = body.complete();
     let body = body
         .as_deref()
@@ -141,7 +178,6 @@ fn proxy_value(target: &Target, call: &Call, body: &ReceivedBody) -> Value {
             "headers": header_values(&call.headers),
             "body": body,
         },
-        "config": target.configuration_value(),
     })
 }
 

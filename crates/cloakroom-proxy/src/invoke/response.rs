@@ -1,22 +1,31 @@
 //! The response of the destination, as the caller receives it.
 
-use axum::body::Body;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, HttpBody};
 use axum::response::Response;
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use cloakroom_crypto::Sensitive;
-use cloakroom_egress::ResponseBody;
+use cloakroom_egress::{ResponseBody, SendError};
 use cloakroom_platform::api::StreamedBody;
+use http::StatusCode;
 use http::header::{
-    AGE, ALT_SVC, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, EXPIRES, HeaderMap,
-    HeaderName, HeaderValue, PRAGMA, REFRESH, SERVER, SET_COOKIE, STRICT_TRANSPORT_SECURITY, VIA,
+    AGE, ALT_SVC, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
+    EXPIRES, HeaderMap, HeaderName, HeaderValue, PRAGMA, REFRESH, SERVER, SET_COOKIE,
+    STRICT_TRANSPORT_SECURITY, VIA,
 };
+use http_body::Frame;
 use http_body_util::BodyExt as _;
 
 use super::error::Error;
 use super::headers::{is_hop_by_hop, is_own, named_by_connection};
+use super::withheld::Withheld;
 use crate::exchange::BufferedResponse;
 
 pub const DESTINATION_STATUS: HeaderName = HeaderName::from_static("bt-proxy-destination-status");
+/// A larger response is not searched for what it must not return.
+const SEARCHED_BYTES_MAX: usize = 1024 * 1024;
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// A page of the destination runs no script, and has no origin: ours is not its own.
 const SANDBOX: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
@@ -69,7 +78,11 @@ const REMOVED_PREFIXES: [&str; 10] = [
 ];
 
 /// The response with the body as it arrives.
-pub(super) fn streamed(response: http::Response<ResponseBody>) -> Response {
+pub(super) fn streamed<B>(response: http::Response<B>) -> Response
+where
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<axum::BoxError>,
+{
     let (mut head, body) = response.into_parts();
     head.headers = returned(head.status.as_u16(), &head.headers);
     // A destination could set anything here only through us.
@@ -112,6 +125,73 @@ pub(super) async fn receive(
         headers: head.headers,
         body: Sensitive::new(received.into()),
     })
+}
+
+/// The response, searched for what it must not return. One with hidden card numbers is returned only if all of it could
+/// be searched. Of others, the first part is searched.
+pub(super) async fn searched(
+    response: http::Response<ResponseBody>,
+    withheld: &Withheld,
+) -> Result<Response, Error> {
+    let mut encodings = response.headers().get_all(CONTENT_ENCODING).iter();
+    let is_encoded = encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity"));
+    if is_encoded || response.status() == StatusCode::PARTIAL_CONTENT {
+        return match withheld.has_numbers() {
+            true => Err(Error::ResponseWithheld),
+            false => Ok(streamed(response)),
+        };
+    }
+    let (head, mut rest) = response.into_parts();
+    let mut start = BytesMut::new();
+    let mut is_complete = true;
+    while let Some(frame) = rest.frame().await {
+        let frame = frame.map_err(|_| Error::Send(SendError::Interrupted))?;
+        start.extend_from_slice(&frame.into_data().unwrap_or_default());
+        if start.len() > SEARCHED_BYTES_MAX {
+            is_complete = false;
+            break;
+        }
+    }
+    let start = start.freeze();
+    let received = BufferedResponse {
+        status: head.status,
+        headers: head.headers.clone(),
+        body: Sensitive::new(start.to_vec()),
+    };
+    if withheld.are_in(&received) || (withheld.has_numbers() && !is_complete) {
+        return Err(Error::ResponseWithheld);
+    }
+    match is_complete {
+        true => Ok(complete(received)),
+        false => {
+            let start = Some(start);
+            Ok(streamed(http::Response::from_parts(
+                head,
+                Prefixed { start, rest },
+            )))
+        }
+    }
+}
+
+/// The part of a body that was received, and then the rest as it arrives.
+struct Prefixed {
+    start: Option<Bytes>,
+    rest: ResponseBody,
+}
+
+impl HttpBody for Prefixed {
+    type Data = Bytes;
+    type Error = <ResponseBody as HttpBody>::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match self.start.take() {
+            Some(start) => Poll::Ready(Some(Ok(Frame::data(start)))),
+            None => Pin::new(&mut self.rest).poll_frame(context),
+        }
+    }
 }
 
 /// The headers of a response for the caller.

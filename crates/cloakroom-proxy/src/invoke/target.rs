@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::call::{Call, Selector};
 use super::error::Error;
+use super::withheld::Withheld;
 use crate::proxies::{self, ProxyDefinition};
 use crate::server::ProxyServer;
 
@@ -120,19 +121,17 @@ impl Target {
         definition.is_some_and(|it| it.transforms.read_encrypted())
     }
 
-    /// A configuration value by its name.
-    pub(super) fn configuration(&self, name: &str) -> Result<Value, Error> {
-        let Some(definition) = &self.definition else {
-            let rule = "is available only with a pre-configured proxy";
-            return Err(Error::invalid_at("config", rule));
-        };
-        let value = definition.configuration.get(name);
-        let rule = "must name a value of the proxy's configuration";
-        let value = value.ok_or_else(|| Error::invalid_at("config", rule))?;
-        Ok(value.expose().as_str().into())
+    /// Withholds configuration values that are sent: only destinations receive them.
+    pub(super) fn withhold_configuration(&self, withheld: &mut Withheld) {
+        if !self.sends_configuration() {
+            return;
+        }
+        for (_, value) in self.definition.iter().flat_map(|it| &*it.configuration) {
+            withheld.add_secret(value);
+        }
     }
 
-    /// All configuration values, as an object.
+    /// All configuration values, as an object, for keys of signatures.
     pub(super) fn configuration_value(&self) -> Value {
         let configuration = self.definition.iter().flat_map(|it| &*it.configuration);
         let members =

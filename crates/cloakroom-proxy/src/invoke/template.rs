@@ -5,9 +5,10 @@
 
 use bytes::Bytes;
 use cloakroom_expressions::{
-    Context, Document, DocumentError, ParseError, Reference, TextPiece, text_pieces,
+    Context, Document, DocumentError, Insertion, ParseError, Reference, TextPiece, text_pieces,
 };
 use cloakroom_platform::api::{FieldError, read_json};
+use cloakroom_platform::card_numbers::{AuthenticationData, named_authentication_data};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
@@ -18,6 +19,12 @@ use super::{headers, xml};
 
 /// Maximum number of expressions in body, query and headers together.
 const EXPRESSIONS_MAX: usize = 200;
+
+const CLOSED_RULE: &str = "must be a value at a fixed path, with no other filters than last4, card_bin, card_exp, pad_left, \
+     pad_right and to_string, or a signature with a configuration value: the application may use this data, but a rule that \
+     reveals it is missing";
+const CODE_RULE: &str = "must be the value of a member that is named as a security code, such as cvc: the application may \
+     use this data, but a rule that reveals it is missing";
 
 /// The expressions of a request.
 pub(super) struct RequestTemplate {
@@ -69,6 +76,41 @@ impl RequestTemplate {
 
     pub(super) fn header_references(&self) -> &[Reference] {
         self.headers.references()
+    }
+
+    /// The expressions with their places. What labels one in a form or in text is before it.
+    fn insertions(&self) -> Vec<Insertion> {
+        let mut insertions = self.body_document.insertions();
+        let labels = self.body.labels();
+        let query = self.query.as_ref().map(Pairs::names).unwrap_or_default();
+        let mut in_query = self.query_document.insertions();
+        for (list, labels) in [(&mut insertions, labels), (&mut in_query, query)] {
+            for (insertion, label) in list.iter_mut().zip(labels) {
+                insertion.label = label;
+            }
+        }
+        insertions.extend(in_query);
+        insertions.extend(self.headers.insertions());
+        insertions
+    }
+
+    /// Requires that the vault defines what every expression does. Decided by the text of the request alone: the failure of
+    /// any other expression, or its value, could disclose data that the caller does not see.
+    pub(super) fn require_closed(&self) -> Result<(), Error> {
+        let open = self.insertions().into_iter().find(|it| !it.is_closed);
+        open.map_or(Ok(()), |it| Err(Error::invalid_at(it.path, CLOSED_RULE)))
+    }
+
+    /// Requires that security codes stand where a destination expects them, and does not repeat them.
+    pub(super) fn require_named_codes(&self) -> Result<(), Error> {
+        let mut insertions = self.insertions().into_iter();
+        let unnamed = insertions.find(|it| {
+            let member = it.member.as_deref();
+            let mut words = it.label.rsplit(is_separator);
+            let label = words.find(|word| !word.is_empty());
+            member.is_some_and(names_code) && !label.is_some_and(names_code)
+        });
+        unnamed.map_or(Ok(()), |it| Err(Error::invalid_at(it.path, CODE_RULE)))
     }
 
     /// The body and the query with values in the places of their expressions; `None` for one without expressions.
@@ -127,6 +169,28 @@ enum BodyPiece {
 }
 
 impl BodyTemplate {
+    /// What stands before each expression.
+    fn labels(&self) -> Vec<String> {
+        match self {
+            Self::Verbatim | Self::Json => Vec::new(),
+            Self::Form(pairs) => pairs.names(),
+            Self::Text(pieces, _) => {
+                let mut labels = Vec::new();
+                let mut before = String::new();
+                for piece in pieces {
+                    match piece {
+                        BodyPiece::Literal(bytes) if bytes.is_empty() => {}
+                        BodyPiece::Literal(bytes) => {
+                            before = String::from_utf8_lossy(bytes).into_owned();
+                        }
+                        BodyPiece::Expression { .. } => labels.push(before.clone()),
+                    }
+                }
+                labels
+            }
+        }
+    }
+
     /// The template of a body, and the document with its expressions.
     fn parse(kind: ContentKind, body: &Bytes) -> Result<(Self, Value), Error> {
         if kind == ContentKind::Form {
@@ -160,7 +224,7 @@ impl BodyTemplate {
                 text.map_err(|_| Error::NotEvaluated)
             }
             Self::Form(pairs) => Ok(pairs.render(filled).into_bytes()),
-            Self::Text(pieces, kind) => render_text(pieces, *kind, filled),
+            Self::Text(pieces, kind) => Ok(render_text(pieces, *kind, filled)),
         }
     }
 }
@@ -191,7 +255,8 @@ fn text_template(kind: ContentKind, body: &[u8]) -> (BodyTemplate, Value) {
     (BodyTemplate::Text(pieces, kind), Value::Array(expressions))
 }
 
-fn render_text(pieces: &[BodyPiece], kind: ContentKind, filled: &Value) -> Result<Vec<u8>, Error> {
+/// Values are changed where they do not fit, so that no value decides whether the request is sent.
+fn render_text(pieces: &[BodyPiece], kind: ContentKind, filled: &Value) -> Vec<u8> {
     let mut filled = filled.as_array().into_iter().flatten();
     let mut body = Vec::new();
     for piece in pieces {
@@ -202,16 +267,25 @@ fn render_text(pieces: &[BodyPiece], kind: ContentKind, filled: &Value) -> Resul
                 let inserted = match (kind, is_in_cdata) {
                     (ContentKind::Xml, false) => xml::escape(&value),
                     (ContentKind::Xml, true) => xml::escape_cdata(&value),
-                    (ContentKind::Multipart, _) if value.contains(['\r', '\n']) => None,
-                    _ => Some(value),
+                    // A line break could start another part.
+                    (ContentKind::Multipart, _) => value.replace(['\r', '\n'], " "),
+                    _ => value,
                 };
-                // The value has characters that this content type cannot contain.
-                let inserted = inserted.ok_or(Error::NotEvaluated)?;
                 body.extend_from_slice(inserted.as_bytes());
             }
         }
     }
-    Ok(body)
+    body
+}
+
+fn names_code(name: &str) -> bool {
+    // A sample code, because ambiguous names are classified by their value.
+    let found = named_authentication_data(name, &"000".into());
+    found == Some(AuthenticationData::SecurityCode)
+}
+
+fn is_separator(character: char) -> bool {
+    !character.is_alphanumeric() && character != '_' && character != '-'
 }
 
 /// Whether text contains a complete expression.
@@ -344,8 +418,8 @@ mod tests {
     fn values_with_line_breaks_cannot_add_parts_to_a_multipart_body() {
         let media = Some("multipart/form-data; boundary=b");
         let body = "--b\r\n\r\n{{ x }}\r\n--b--";
-        assert!(rendered(media, body, &json!("1\r\n--b")).is_err());
-        assert!(rendered(media, body, &json!("1")).is_ok());
+        let rendered = rendered(media, body, &json!("1\r\n--b")).unwrap();
+        assert_eq!(rendered, b"--b\r\n\r\n1  --b\r\n--b--");
     }
 
     #[test]

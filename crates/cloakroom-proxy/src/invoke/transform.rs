@@ -1,6 +1,5 @@
 //! Transforms of pre-configured proxies, before a request is sent and before its response is returned.
 
-use axum::response::Response;
 use bytes::Bytes;
 use cloakroom_core::caller::Caller;
 use cloakroom_core::gates::rate_limits::admit_work;
@@ -16,7 +15,7 @@ use super::outgoing::Outgoing;
 use super::replace::Replaced;
 use super::target::Target;
 use super::{encrypted, headers, response};
-use crate::exchange::{Exchange, OutgoingRequest, ReceivedRequest};
+use crate::exchange::{BufferedResponse, Exchange, OutgoingRequest, ReceivedRequest};
 use crate::server::ProxyServer;
 use crate::transforms;
 
@@ -59,7 +58,7 @@ pub(super) async fn response(
     mut exchange: Exchange,
     received: http::Response<ResponseBody>,
     limits: Limits,
-) -> Result<Response, Error> {
+) -> Result<BufferedResponse, Error> {
     let Some(definition) = &target.definition else {
         return Err(Error::ResponseNotTransformed);
     };
@@ -71,7 +70,7 @@ pub(super) async fn response(
     let applied =
         transforms::apply_response(server, workers, transforms, &mut exchange, &mut received);
     applied.await.map_err(ApiError::from)?;
-    Ok(response::complete(received))
+    Ok(received)
 }
 
 /// Decrypts `BT-ENCRYPTED` for `tokenize` transforms of a proxy that replaces no expressions. They have the permissions of
@@ -92,7 +91,8 @@ pub(super) async fn decrypt(
     let origin = call.client.map(|client| client.0);
     let caller = Caller::new(application, call.trace_id.clone(), origin);
     let _permit = admit_work(&server.limits, target.tenant, true).await?;
-    encrypted::decrypt(server, &caller, &call.headers).await
+    let decrypted = encrypted::decrypt(server, &caller, &call.headers).await?;
+    Ok(decrypted.map(|decrypted| decrypted.all()))
 }
 
 /// What transforms see. The body that is sent moves into it and back.

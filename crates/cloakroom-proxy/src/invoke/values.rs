@@ -8,9 +8,10 @@ use cloakroom_core::caller::Caller;
 use cloakroom_core::gates::rate_limits::admit_work;
 use cloakroom_expressions::{Reference, ReferenceKind};
 use cloakroom_tokens::documents;
+use cloakroom_tokens::tokens::reveals_anywhere;
 use serde_json::Value;
 
-use super::encrypted;
+use super::encrypted::{self, Decrypted};
 use super::error::Error;
 use super::target::Target;
 use super::template::RequestTemplate;
@@ -23,10 +24,12 @@ const TOKENS_MAX: usize = 20;
 #[derive(Default)]
 pub(super) struct Values {
     pub(super) by_reference: HashMap<Reference, Value>,
-    /// The audit log entries of tokens and intents.
+    /// The audit log entries of tokens, intents and encrypted values.
     pub(super) entries: Vec<Entry>,
     /// The decrypted content of `BT-ENCRYPTED`.
     pub(super) encrypted: Option<Value>,
+    /// Whether the caller may use a value that it does not see.
+    pub(super) are_hidden: bool,
 }
 
 /// Loads every value once, as the caller may use it. Holds a permit while it works, and none afterwards.
@@ -42,6 +45,11 @@ pub(super) async fn load(
         let rule = "must not contain `proxy`, which is available in headers only";
         return Err(Error::invalid_at("body", rule));
     }
+    let is_data = |it: &Reference| it.kind != ReferenceKind::Proxy;
+    let has_data = template.references().any(is_data);
+    if has_data && !reveals_anywhere(caller) {
+        template.require_closed()?;
+    }
     let tokens: Vec<Reference> = template.references().filter(is_stored).cloned().collect();
     let distinct: HashSet<(bool, &str)> = tokens
         .iter()
@@ -51,39 +59,46 @@ pub(super) async fn load(
         return Err(Error::TooManyTokens(TOKENS_MAX));
     }
     let is_encrypted = |it: &Reference| it.kind == ReferenceKind::Encrypted;
-    let uses_encrypted =
-        template.references().any(is_encrypted) || target.transforms_read_encrypted();
-    let _permit = match distinct.is_empty() && !uses_encrypted {
+    let uses_encrypted = template.references().any(is_encrypted);
+    let reads_encrypted = uses_encrypted || target.transforms_read_encrypted();
+    let _permit = match distinct.is_empty() && !reads_encrypted {
         true => None,
         false => Some(admit_work(&server.limits, caller.tenant, distinct.len() <= 1).await?),
     };
-    let encrypted = match uses_encrypted {
+    let decrypted = match reads_encrypted {
         true => encrypted::decrypt(server, caller, sent).await?,
         false => None,
     };
     let loaded = documents::load(server, caller, &tokens, Purpose::Use).await?;
-    let mut values = loaded.values;
-    for reference in template.references() {
-        let value = match reference.kind {
-            ReferenceKind::Config => target.configuration(&reference.id)?,
-            ReferenceKind::Encrypted => encrypted.clone().ok_or_else(|| {
-                Error::invalid_at("BT-ENCRYPTED", "is required by the expression `encrypted`")
-            })?,
-            _ => continue,
-        };
-        values.insert(reference.clone(), value);
-    }
-    Ok(Values {
-        by_reference: values,
+    let mut values = Values {
+        by_reference: loaded.values,
         entries: loaded.entries,
-        encrypted,
-    })
+        encrypted: decrypted.as_ref().map(Decrypted::all),
+        are_hidden: loaded.are_hidden,
+    };
+    if uses_encrypted {
+        let rule = "is required by the expression `encrypted`";
+        let decrypted = decrypted.ok_or_else(|| Error::invalid_at("BT-ENCRYPTED", rule))?;
+        let usable = decrypted.require_use(caller)?;
+        values.entries.extend(usable.entries);
+        values.are_hidden |= usable.are_hidden;
+        for reference in template.references().filter(|it| is_encrypted(it)) {
+            values
+                .by_reference
+                .insert(reference.clone(), usable.value.clone());
+        }
+    }
+    if values.are_hidden {
+        template.require_closed()?;
+        template.require_named_codes()?;
+    }
+    Ok(values)
 }
 
 /// Whether a reference is to something in the vault.
 fn is_stored(reference: &&Reference) -> bool {
     !matches!(
         reference.kind,
-        ReferenceKind::Config | ReferenceKind::Encrypted | ReferenceKind::Proxy
+        ReferenceKind::Encrypted | ReferenceKind::Proxy
     )
 }

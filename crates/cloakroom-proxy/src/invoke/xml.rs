@@ -1,7 +1,10 @@
 //! Inserting values into XML.
 
-/// A value as character data or as part of a quoted attribute value; `None` if XML cannot contain it.
-pub(super) fn escape(value: &str) -> Option<String> {
+/// Replaces characters that XML cannot contain.
+const REPLACEMENT: &str = "\u{fffd}";
+
+/// A value as character data or as part of a quoted attribute value.
+pub(super) fn escape(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
     for character in value.chars() {
         match character {
@@ -15,23 +18,21 @@ pub(super) fn escape(value: &str) -> Option<String> {
             '\n' => escaped.push_str("&#10;"),
             '\r' => escaped.push_str("&#13;"),
             character if is_allowed(character) => escaped.push(character),
-            _ => return None,
+            _ => escaped.push_str(REPLACEMENT),
         }
     }
-    Some(escaped)
+    escaped
 }
 
-/// A value inside of a CDATA section, which it cannot end; `None` if XML cannot contain it.
-pub(super) fn escape_cdata(value: &str) -> Option<String> {
+/// A value inside of a CDATA section, which it cannot end.
+pub(super) fn escape_cdata(value: &str) -> String {
     let is_allowed =
         |character: char| matches!(character, '\t' | '\n' | '\r') || is_allowed(character);
-    if !value.chars().all(is_allowed) {
-        return None;
-    }
+    let value = value.replace(|character| !is_allowed(character), REPLACEMENT);
     // An expression may follow `]]`, or precede `]>`, so every bracket and `>` would have to be checked in its place.
     // Instead, the value gets a section of its own, which separates its brackets.
     let value = value.replace("]]>", "]]]]><![CDATA[>");
-    Some(format!("]]><![CDATA[{value}]]><![CDATA["))
+    format!("]]><![CDATA[{value}]]><![CDATA[")
 }
 
 fn is_allowed(character: char) -> bool {
@@ -79,12 +80,12 @@ mod tests {
     fn values_cannot_leave_their_place() {
         let text = "<a b=\"c\">'&]]>\n";
         let escaped = "&lt;a b=&quot;c&quot;&gt;&#39;&amp;]]&gt;&#10;";
-        assert_eq!(escape(text).as_deref(), Some(escaped));
+        assert_eq!(escape(text), escaped);
         let in_cdata = "]]><![CDATA[a]]]]><![CDATA[>b]]><![CDATA[";
-        assert_eq!(escape_cdata("a]]>b").as_deref(), Some(in_cdata));
+        assert_eq!(escape_cdata("a]]>b"), in_cdata);
         for text in ["\u{0}", "\u{b}", "\u{1b}", "\u{ffff}"] {
-            assert_eq!(escape(text), None, "{text:?}");
-            assert_eq!(escape_cdata(text), None, "{text:?}");
+            assert_eq!(escape(text), "\u{fffd}", "{text:?}");
+            assert!(escape_cdata(text).contains("[\u{fffd}]"), "{text:?}");
         }
     }
 

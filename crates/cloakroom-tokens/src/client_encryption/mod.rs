@@ -30,6 +30,11 @@ pub use self::reseal::reseal;
 pub(crate) use self::store::STATEMENTS;
 pub use self::sweep::sweep;
 
+/// The id of the key that a JWE is encrypted to.
+pub fn key_id(text: &str) -> Option<String> {
+    jwe::Jwe::parse(text).map(|jwe| jwe.key_id.to_string())
+}
+
 /// Whether a text is a supported JWE, for fuzz targets.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn is_supported_jwe(text: &str) -> bool {

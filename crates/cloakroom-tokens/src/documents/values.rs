@@ -21,6 +21,8 @@ pub struct LoadedValues {
     pub values: HashMap<Reference, Value>,
     /// The audit log entries, one for each token and intent. They must be recorded before the values are sent.
     pub entries: Vec<Entry>,
+    /// Whether the caller may use a value that it does not see.
+    pub are_hidden: bool,
 }
 
 /// Loads every token and every intent once. Fails if one does not exist or the caller may not load it for this purpose.
@@ -65,6 +67,7 @@ pub async fn load(
     for (reference, id) in token_references {
         let view = views.iter().find(|view| view.token.id == id);
         let view = view.ok_or(keys::Error::Integrity)?;
+        loaded.are_hidden |= !tokens::reveals(caller, &view.token);
         let value = match reference.kind {
             ReferenceKind::Token => token_value(caller, view)?,
             _ => data_value(view)?,
@@ -125,11 +128,18 @@ impl Intents {
         let revealed = intents::reveal(vault, caller, opened, purpose).await?;
         let entries = intents::read_entries(caller, operation(purpose), &revealed);
         let mut values = HashMap::new();
+        let mut are_hidden = false;
         for (id, revealed) in ids.into_iter().zip(revealed) {
             let kind = ReferenceKind::TokenIntent;
+            let container = revealed.view.intent.kind.default_container();
+            are_hidden |= !tokens::reveals_in(caller, &container);
             values.insert(Reference { kind, id }, intent_value(caller, revealed)?);
         }
-        Ok(LoadedValues { values, entries })
+        Ok(LoadedValues {
+            values,
+            entries,
+            are_hidden,
+        })
     }
 }
 

@@ -5,7 +5,9 @@
 //! `token:read`, `token:search` or `token:update` reveals it. Only such a caller may change the attributes that
 //! determine what others can see or infer: mask, fingerprint expression, search indexes and container.
 
-use cloakroom_core::access::{ApplicationKind, Permission, PermissionDenied, Resource, Transform};
+use cloakroom_core::access::{
+    ApplicationKind, Container, Permission, PermissionDenied, Resource, Transform,
+};
 use cloakroom_core::caller::Caller;
 use serde_json::Value;
 
@@ -172,13 +174,37 @@ fn leaves_part(data: &Value, patch: &Value) -> bool {
     })
 }
 
+/// Whether the caller sees the data of a token.
+pub fn reveals(caller: &Caller, token: &Token) -> bool {
+    sees(caller, token.subject(&token.id.text())) == Some(Transform::Reveal)
+}
+
+/// Whether the caller sees the data of any token. Plain permissions reveal nothing.
+pub fn reveals_anywhere(caller: &Caller) -> bool {
+    let mut rules = caller.grants.rules.iter();
+    rules.any(|rule| {
+        let reveals = |permission: &Permission| rule.permissions.contains(*permission);
+        rule.transform == Transform::Reveal && SEEING.iter().any(reveals)
+    })
+}
+
+/// Whether the caller sees data that is treated as a token in a container.
+pub fn reveals_in(caller: &Caller, container: &Container) -> bool {
+    let id = None;
+    sees(caller, Resource { container, id }) == Some(Transform::Reveal)
+}
+
+/// The permissions whose rules let a caller see data.
+const SEEING: [Permission; 3] = [
+    Permission::TokenRead,
+    Permission::TokenSearch,
+    Permission::TokenUpdate,
+];
+
 /// The least restrictive transform of `token:read`, `token:search` and `token:update`.
 fn sees(caller: &Caller, subject: Resource<'_>) -> Option<Transform> {
-    use Permission::{TokenRead, TokenSearch, TokenUpdate};
-    let shown = |permission| caller.require_on(permission, subject).ok();
-    shown(TokenRead)
-        .max(shown(TokenSearch))
-        .max(shown(TokenUpdate))
+    let shown = SEEING.map(|permission| caller.require_on(permission, subject).ok());
+    shown.into_iter().flatten().max()
 }
 
 /// Whether the operator enabled the hosted service's rules, which allow this for private applications.

@@ -32,6 +32,7 @@ pub use self::attributes::TokenAttributes;
 pub use self::create::validate::ValidatedToken;
 pub use self::create::{create, create_all};
 pub use self::delete::{delete, erase, is_erasable, sweep, sweep_reserved_ids};
+pub use self::disclosure::{reveals, reveals_anywhere, reveals_in};
 pub use self::export::{ExportedToken, Snapshot};
 pub use self::find::{
     Lookup, find, find_all, find_readable, read_data_internally, read_entries, record_reads,

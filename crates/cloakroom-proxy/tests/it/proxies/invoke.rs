@@ -1,7 +1,7 @@
 //! Invoking pre-configured proxies: keys, authentication, configuration values, and other tenants.
 
 use cloakroom::access::{ApplicationKind, Permission};
-use cloakroom_testkit::{TestVault, grants};
+use cloakroom_testkit::{Reply, TestVault, grants};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ async fn card_token(fixture: &Fixture) -> String {
     created.id()
 }
 
-/// Covers 29.19, 29.20.
+/// Covers 29.19, 29.37.
 #[tokio::test]
 async fn tokens_and_configuration_values_reach_the_destination_of_the_proxy() {
     let fixture = Fixture::start().await;
@@ -29,17 +29,21 @@ async fn tokens_and_configuration_values_reach_the_destination_of_the_proxy() {
         .header("bt-proxy-key", proxy["key"].as_str().unwrap())
         .header("bt-proxy-url", "https://evil.example.com")
         .header("content-type", "application/json")
-        .header("authorization", "Bearer {{ config: KEY }}");
-    let body = json!({"number": format!("{{{{ {token} | json: '$.number' }}}}"), "key": "{{ config: KEY }}"});
+        .header(
+            "x-signature",
+            "{{ proxy.request.body | hmac: 'sha-256', proxy.config.KEY | to_base16 }}",
+        );
+    let body = json!({"number": format!("{{{{ {token} | json: '$.number' }}}}")});
     let invoked = fixture.caller.send(request.body(body.to_string())).await;
 
     assert_eq!(invoked.status, StatusCode::OK, "{}", invoked.body);
     let received = fixture.destination.last();
     assert_eq!(received.method, Method::POST);
     assert_eq!(received.target, "/v1/charges?expand=all");
-    assert_eq!(received.headers["authorization"], "Bearer sk_1");
+    // HMAC-SHA-256 of the body that is sent.
+    assert_eq!(received.headers["x-signature"].len(), 64);
     let body: Value = serde_json::from_str(&received.body).unwrap();
-    assert_eq!(body, json!({"number": CARD_NUMBER, "key": "sk_1"}));
+    assert_eq!(body, json!({"number": CARD_NUMBER}));
     assert!(!received.headers.contains_key("bt-proxy-key"));
 }
 
@@ -85,11 +89,72 @@ async fn an_open_proxy_replaces_nothing_without_a_key_that_may_use_tokens() {
         let received: Value = serde_json::from_str(&fixture.destination.last().body).unwrap();
         assert_eq!(received, body);
     }
-    let invoked = fixture
-        .invoke(&fixture.caller, &proxy, json!({"key": "{{ config: KEY }}"}))
+}
+
+/// S5: whoever invoked a proxy put its configuration values where destinations repeat them.
+///
+/// Covers 29.20.
+#[tokio::test]
+async fn configuration_values_are_not_for_callers() {
+    let fixture = Fixture::start().await;
+    let secret = "sk_live_SECRET_42";
+    let proxy = fixture
+        .create(json!({"configuration": {"KEY": secret}}))
         .await;
-    assert_eq!(invoked.status, StatusCode::OK);
-    assert!(fixture.destination.last().body.contains("sk_1"));
+    let received = fixture.destination.received().len();
+    for expression in [
+        "{{ config: KEY }}",
+        "{{ proxy.config.KEY }}",
+        "{{ proxy.config }}",
+        "{{ config: NONE }}",
+    ] {
+        let body = json!({"metadata": expression});
+        let in_body = fixture.invoke(&fixture.caller, &proxy, body).await;
+        let request = fixture.caller.request(Method::POST, "/proxy");
+        let request = request.header("bt-proxy-key", proxy["key"].as_str().unwrap());
+        let in_header = fixture.caller.send(request.header("x-a", expression)).await;
+        for rejected in [in_body, in_header] {
+            assert_eq!(rejected.status, StatusCode::BAD_REQUEST, "{expression}");
+        }
+    }
+    assert_eq!(fixture.destination.received().len(), received);
+    for expression in [
+        "{{ proxy | json: '$.config.KEY' }}",
+        "{{ proxy | stringify }}",
+        "{{ proxy.request.method | append: proxy.config.KEY }}",
+        "{{ proxy.request.method | append: proxy['config']['KEY'] }}",
+        "{{ proxy.request.method | replace: 'P', proxy.config.KEY }}",
+        "{{ proxy.request.method | hmac: 'sha-256', 'k' | to_base16 | append: proxy.config }}",
+    ] {
+        let request = fixture.caller.request(Method::POST, "/proxy");
+        let request = request.header("bt-proxy-key", proxy["key"].as_str().unwrap());
+        fixture.caller.send(request.header("x-a", expression)).await;
+        let requests = format!("{:?}", fixture.destination.received());
+        assert!(!requests.contains(secret), "{expression}: {requests}");
+    }
+}
+
+/// A response must not return what a transform of the request added.
+///
+/// Covers 29.36.
+#[tokio::test]
+async fn a_response_with_a_configuration_value_is_withheld() {
+    let fixture = Fixture::start().await;
+    let secret = "sk_live_SECRET_42";
+    let add = json!([{"type": "append_json", "options": {"value": "{{ config: KEY }}", "location": "$.key"}}]);
+    let attributes = json!({"configuration": {"KEY": secret}, "request_transforms": add});
+    let proxy = fixture.create(attributes).await;
+    for (body, expected) in [
+        ("{}".to_owned(), StatusCode::OK),
+        (format!("[\"{secret}\"]"), StatusCode::BAD_GATEWAY),
+    ] {
+        fixture.destination.reply(Reply::json(body));
+        let invoked = fixture
+            .invoke(&fixture.caller, &proxy, json!({"a": 1}))
+            .await;
+        assert_eq!(invoked.status, expected, "{}", invoked.body);
+        assert!(!String::from_utf8_lossy(&invoked.bytes).contains(secret));
+    }
 }
 
 /// Covers 29.23.

@@ -238,7 +238,7 @@ async fn transforms_do_not_return_revealed_values_to_the_caller() {
         ]}))
         .await;
     let expression = format!("{{{{ {token} | json: '$.number' }}}}");
-    let body = json!({"number": expression, "key": "{{ config: KEY }}"});
+    let body = json!({"number": expression});
     let request = fixture
         .caller
         .request(Method::POST, "/proxy")

