@@ -157,12 +157,6 @@ impl Filters {
             _ => false,
         })
     }
-
-    /// The name of the member that the filters select last.
-    pub(crate) fn selected_member(&self) -> Option<String> {
-        let mut paths = self.calls.iter().rev().filter_map(FilterCall::path);
-        paths.find_map(|path| path.member().map(str::to_owned))
-    }
 }
 
 impl FilterCall {

@@ -10,6 +10,7 @@ use cloakroom_platform::ids::TenantId;
 use moka::future::Cache;
 use uuid::Uuid;
 
+use crate::allowed_requests::AllowedRequests;
 use crate::transforms::{Configuration, Transforms};
 
 const CACHED_MAX: u64 = 10_000;
@@ -27,6 +28,7 @@ pub struct ProxyDefinition {
     pub require_auth: bool,
     /// Whether expressions of the caller are sent as they are.
     pub disable_detokenization: bool,
+    pub allowed_requests: AllowedRequests,
     pub configuration: Arc<Configuration>,
     pub transforms: Transforms,
     /// Replaces the time limit of the destination.

@@ -1,8 +1,8 @@
 //! The proxy: sends a request to a destination, with tokens replaced by their data.
 //!
 //! Reading order: [`invoke`] is the path of a proxied request, [`proxies`] the pre-configured proxies, [`transforms`] the
-//! changes that a pre-configured proxy makes to requests and responses. [`exchange`] is what transforms see;
-//! [`server`] is the context.
+//! changes that a pre-configured proxy makes to requests and responses. [`exchange`] is what transforms see,
+//! [`allowed_requests`] what callers of a pre-configured proxy may send; [`server`] is the context.
 
 pub mod invoke;
 
@@ -10,6 +10,7 @@ pub mod transforms;
 
 pub mod proxies;
 
+pub mod allowed_requests;
 pub mod definition;
 pub mod exchange;
 pub mod server;

@@ -82,31 +82,17 @@ impl Document {
     /// The places of all expressions, in document order.
     pub fn insertions(&self) -> Vec<Insertion> {
         let mut insertions = Vec::new();
-        collect(
-            &self.root,
-            &mut Vec::new(),
-            &mut |path, before, output: &Output| {
-                let kind = self.references[output.reference].kind;
-                let is_request = kind == ReferenceKind::Proxy;
-                let filters = &output.filters;
-                let label = before.map(str::to_owned).or_else(|| {
-                    path.iter().rev().find_map(|step| match step {
-                        Step::Key(key) => Some((*key).to_owned()),
-                        Step::Index(_) => None,
-                    })
-                });
-                insertions.push(Insertion {
-                    path: path_text(path),
-                    label: label.unwrap_or_default(),
-                    member: filters.selected_member(),
-                    is_closed: if is_request {
-                        filters.only_sign()
-                    } else {
-                        filters.are_closed()
-                    },
-                });
-            },
-        );
+        let mut found = |path: &[Step<'_>], output: &Output| {
+            let is_request = self.references[output.reference].kind == ReferenceKind::Proxy;
+            insertions.push(Insertion {
+                path: path_text(path),
+                is_closed: match is_request {
+                    true => output.filters.only_sign(),
+                    false => output.filters.are_closed(),
+                },
+            });
+        };
+        collect(&self.root, &mut Vec::new(), &mut found);
         insertions
     }
 
@@ -159,29 +145,23 @@ impl Document {
 pub struct Insertion {
     /// For example `body.card.number`.
     pub path: String,
-    /// What names the value for the reader of the document: the text before it, or the name of its member.
-    pub label: String,
-    /// The name of the member that the expression selects.
-    pub member: Option<String>,
     /// Whether the expression consists of functions that the vault defines, which disclose nothing by failing.
     pub is_closed: bool,
 }
 
-/// Calls `found` with each output of a document, its path, and the text before it.
+/// Calls `found` with each output of a document and its path.
 fn collect<'a>(
     node: &'a Node,
     path: &mut Vec<Step<'a>>,
-    found: &mut impl FnMut(&[Step<'a>], Option<&'a str>, &'a Output),
+    found: &mut impl FnMut(&[Step<'a>], &Output),
 ) {
     match node {
         Node::Literal(_) => {}
-        Node::Whole(output) => found(path, None, output),
+        Node::Whole(output) => found(path, output),
         Node::Text(parts) => {
-            let mut before = None;
             for part in parts {
-                match part {
-                    Part::Text(text) => before = Some(text.as_str()),
-                    Part::Output(output) => found(path, before, output),
+                if let Part::Output(output) = part {
+                    found(path, output);
                 }
             }
         }

@@ -70,14 +70,6 @@ impl JsonPath {
         };
         self.segments.iter().all(is_one)
     }
-
-    /// The name of the member that the path leads to.
-    pub(crate) fn member(&self) -> Option<&str> {
-        match &self.segments.last()?.selectors[..] {
-            [Selector::Name(name)] => Some(name),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -98,11 +98,14 @@ fn at(path: &[Step<'_>], error: ParseError) -> MaskError {
     }
 }
 
-/// Formats a path, for example `cards[0].number`.
+/// Formats a path, for example `cards[0].number`. Different paths have different texts.
 pub(crate) fn path_text(path: &[Step<'_>]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
+            Step::Key(key) if key.contains(['.', '[', ']', '"']) => {
+                text.push_str(&format!("[{key:?}]"))
+            }
             Step::Key(key) if text.is_empty() => text.push_str(key),
             Step::Key(key) => text.extend([".", key]),
             Step::Index(index) => text.push_str(&format!("[{index}]")),

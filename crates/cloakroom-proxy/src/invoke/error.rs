@@ -26,6 +26,10 @@ pub(super) enum Error {
     /// Sessions and public keys may invoke only pre-configured proxies.
     EphemeralNeedsPrivateKey,
     InvalidUrl(InvalidUrl),
+    /// The proxy does not allow the method or the path.
+    OperationNotAllowed,
+    /// The proxy does not allow an expression in this place.
+    PlaceNotAllowed(String),
     Invalid(FieldError),
     /// An expression of a caller that sees all values failed, or a request transform, which may contain configuration
     /// values.
@@ -138,6 +142,8 @@ impl From<Error> for ApiError {
             Error::InvalidUrl(rule) => {
                 invalid(format!("The URL of the destination {rule}.").into()).with_code("invalid_url")
             }
+            Error::OperationNotAllowed => not_allowed("this method and path"),
+            Error::PlaceNotAllowed(place) => not_allowed(&format!("an expression in {place}")),
             Error::Invalid(error) => Self::all_invalid([error]),
             Error::NotEvaluated => invalid(
                 "An expression or a request transform could not be evaluated, or its value does not fit its place. \
@@ -185,6 +191,12 @@ impl From<Error> for ApiError {
             Error::Api(error) => *error,
         }
     }
+}
+
+fn not_allowed(what: &str) -> ApiError {
+    ApiError::forbidden(format!(
+        "The proxy does not allow {what}. Nothing was sent. See `allowed_requests` of the proxy.",
+    ))
 }
 
 fn send_error(error: SendError) -> ApiError {

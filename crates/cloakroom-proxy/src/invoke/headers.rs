@@ -82,17 +82,27 @@ pub(super) fn is_own(name: &HeaderName) -> bool {
     name.as_str().starts_with(OWN_PREFIX)
 }
 
-/// The path of a request to this node (`Forwarded` and the like) is nothing that a destination should learn.
+/// The path of a request to this node (`Forwarded` and the like) is nothing that a destination should learn. Headers that
+/// replace method or path at some destinations would get round the operations that a proxy allows.
 fn is_forwarded(name: &HeaderName) -> bool {
     const WRITTEN_ANEW: [HeaderName; 5] = [HOST, CONTENT_LENGTH, EXPECT, FORWARDED, VIA];
-    let text = name.as_str();
+    const REPLACING: [&str; 6] = [
+        "x-real-ip",
+        "x-original-url",
+        "x-rewrite-url",
+        "x-http-method",
+        "x-http-method-override",
+        "x-method-override",
+    ];
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    text.bytes().all(is_plain)
+    // Some destinations do not distinguish the two.
+    let text = name.as_str().replace('_', "-");
+    name.as_str().bytes().all(is_plain)
         && !is_own(name)
         && !is_hop_by_hop(name)
-        && !WRITTEN_ANEW.contains(name)
+        && !WRITTEN_ANEW.iter().any(|it| it.as_str() == text)
         && !text.starts_with("x-forwarded-")
-        && text != "x-real-ip"
+        && !REPLACING.contains(&&*text)
 }
 
 /// `Connection` for the destination. Other options would remove headers of the request on its way.
@@ -206,6 +216,9 @@ mod tests {
             ("accept", "a"),
             ("accept", "b"),
             ("x_under", "1"),
+            ("x_forwarded_for", "10.0.0.1"),
+            ("x-http-method-override", "DELETE"),
+            ("x-original-url", "/refunds"),
         ]);
         let expected = map(&[
             ("content-type", "text/plain"),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use cloakroom_expressions::Insertion;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
 use serde_json::Value;
 
@@ -53,13 +54,17 @@ impl Pairs {
         Value::Array(values.collect())
     }
 
-    /// The names of the values with expressions.
-    pub(super) fn names(&self) -> Vec<String> {
+    /// Replaces the paths of the document's expressions, such as `query[0]`, by the names of their pairs.
+    pub(super) fn name(&self, part: &str, insertions: &mut [Insertion]) {
         let names = self.0.iter().filter_map(|pair| match pair {
             Pair::Verbatim(_) => None,
-            Pair::Expression { name, .. } => Some(decode(name).into_owned()),
+            Pair::Expression { name, .. } => Some(decode(name)),
         });
-        names.collect()
+        for (index, name) in names.enumerate() {
+            let path = format!("{part}[{index}]");
+            let of_pair = insertions.iter_mut().filter(|it| it.path == path);
+            of_pair.for_each(|it| it.path = format!("{part}.{name}"));
+        }
     }
 
     /// The text with the values of `filled` in the places of their expressions.

@@ -60,12 +60,12 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
         is_anonymous: call.caller.is_none(),
     };
     target.withhold_configuration(&mut outgoing.withheld);
-    let withheld = std::mem::take(&mut outgoing.withheld);
+    let mut withheld = std::mem::take(&mut outgoing.withheld);
     if withheld.has_numbers() {
         headers::require_readable(&mut outgoing.headers);
     }
     let received = invocation.send(outgoing, &url).await?;
-    match exchange {
+    let response = match exchange {
         Some(exchange) if target.transforms_response() && received.status().is_success() => {
             let received = transform::response(server, &target, exchange, received, limits);
             match received.await? {
@@ -73,9 +73,19 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
                 received => Ok(response::complete(received)),
             }
         }
-        _ if withheld.is_empty() => Ok(response::streamed(received)),
-        _ => response::searched(received, &withheld).await,
-    }
+        _ => {
+            // Transforms run on successful responses only.
+            withheld.any_number = target.hides_in_response();
+            match withheld.is_empty() {
+                true => Ok(response::streamed(received)),
+                false => response::searched(received, &withheld).await,
+            }
+        }
+    }?;
+    Ok(match invocation.is_anonymous {
+        true => response::without_navigation(response),
+        false => response,
+    })
 }
 
 /// The caller in the audit log. Invocations without a key are recorded as those of the proxy.

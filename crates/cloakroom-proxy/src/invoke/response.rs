@@ -1,22 +1,20 @@
 //! The response of the destination, as the caller receives it.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use axum::body::{Body, HttpBody};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use cloakroom_crypto::Sensitive;
 use cloakroom_egress::{ResponseBody, SendError};
 use cloakroom_platform::api::StreamedBody;
+use futures_util::{StreamExt as _, stream};
 use http::StatusCode;
 use http::header::{
     AGE, ALT_SVC, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
-    EXPIRES, HeaderMap, HeaderName, HeaderValue, PRAGMA, REFRESH, SERVER, SET_COOKIE,
-    STRICT_TRANSPORT_SECURITY, VIA,
+    EXPIRES, HeaderMap, HeaderName, HeaderValue, LOCATION, PRAGMA, REFRESH, SERVER, SET_COOKIE,
+    STRICT_TRANSPORT_SECURITY, VIA, WWW_AUTHENTICATE,
 };
 use http_body::Frame;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, BodyStream, StreamBody};
 
 use super::error::Error;
 use super::headers::{is_hop_by_hop, is_own, named_by_connection};
@@ -164,34 +162,20 @@ pub(super) async fn searched(
     match is_complete {
         true => Ok(complete(received)),
         false => {
-            let start = Some(start);
-            Ok(streamed(http::Response::from_parts(
-                head,
-                Prefixed { start, rest },
-            )))
+            let start = stream::once(async { Ok(Frame::data(start)) });
+            let body = StreamBody::new(start.chain(BodyStream::new(rest)));
+            Ok(streamed(http::Response::from_parts(head, body)))
         }
     }
 }
 
-/// The part of a body that was received, and then the rest as it arrives.
-struct Prefixed {
-    start: Option<Bytes>,
-    rest: ResponseBody,
-}
-
-impl HttpBody for Prefixed {
-    type Data = Bytes;
-    type Error = <ResponseBody as HttpBody>::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        match self.start.take() {
-            Some(start) => Poll::Ready(Some(Ok(Frame::data(start)))),
-            None => Pin::new(&mut self.rest).poll_frame(context),
-        }
+/// The response for a caller without a key, which may be a browser that follows a link: it neither redirects nor asks for a
+/// password in the name of the vault.
+pub(super) fn without_navigation(mut response: Response) -> Response {
+    for name in [LOCATION, WWW_AUTHENTICATE] {
+        response.headers_mut().remove(name);
     }
+    response
 }
 
 /// The headers of a response for the caller.

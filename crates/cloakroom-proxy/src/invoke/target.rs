@@ -76,6 +76,10 @@ impl Target {
             Some(Err(denied)) if definition.require_auth => return Err(denied.into()),
             _ => {}
         }
+        let allowed = &definition.allowed_requests;
+        if !allowed.allows_method(&call.method) || !allowed.allows_path(&call.suffix) {
+            return Err(Error::OperationNotAllowed);
+        }
         let replaces = may_use && !definition.disable_detokenization;
         Ok(Self {
             base: DestinationUrl::parse(&definition.destination_url)?,
@@ -107,6 +111,12 @@ impl Target {
     pub(super) fn transforms_response(&self) -> bool {
         let definition = self.definition.as_ref();
         definition.is_some_and(|it| !it.transforms.response.is_empty())
+    }
+
+    /// Whether responses may contain card numbers that transforms hide.
+    pub(super) fn hides_in_response(&self) -> bool {
+        let definition = self.definition.as_ref();
+        definition.is_some_and(|it| it.transforms.hide_in_response())
     }
 
     /// Whether request transforms insert configuration values.

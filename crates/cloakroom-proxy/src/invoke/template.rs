@@ -8,7 +8,6 @@ use cloakroom_expressions::{
     Context, Document, DocumentError, Insertion, ParseError, Reference, TextPiece, text_pieces,
 };
 use cloakroom_platform::api::{FieldError, read_json};
-use cloakroom_platform::card_numbers::{AuthenticationData, named_authentication_data};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
@@ -16,6 +15,7 @@ use super::content::ContentKind;
 use super::error::Error;
 use super::pairs::Pairs;
 use super::{headers, xml};
+use crate::allowed_requests::AllowedRequests;
 
 /// Maximum number of expressions in body, query and headers together.
 const EXPRESSIONS_MAX: usize = 200;
@@ -23,8 +23,6 @@ const EXPRESSIONS_MAX: usize = 200;
 const CLOSED_RULE: &str = "must be a value at a fixed path, with no other filters than last4, card_bin, card_exp, pad_left, \
      pad_right and to_string, or a signature with a configuration value: the application may use this data, but a rule that \
      reveals it is missing";
-const CODE_RULE: &str = "must be the value of a member that is named as a security code, such as cvc: the application may \
-     use this data, but a rule that reveals it is missing";
 
 /// The expressions of a request.
 pub(super) struct RequestTemplate {
@@ -78,20 +76,29 @@ impl RequestTemplate {
         self.headers.references()
     }
 
-    /// The expressions with their places. What labels one in a form or in text is before it.
+    /// The expressions with their places: the name of the pair in a form or query, and no more than `body` in other text.
     fn insertions(&self) -> Vec<Insertion> {
-        let mut insertions = self.body_document.insertions();
-        let labels = self.body.labels();
-        let query = self.query.as_ref().map(Pairs::names).unwrap_or_default();
+        let mut in_body = self.body_document.insertions();
         let mut in_query = self.query_document.insertions();
-        for (list, labels) in [(&mut insertions, labels), (&mut in_query, query)] {
-            for (insertion, label) in list.iter_mut().zip(labels) {
-                insertion.label = label;
-            }
+        match &self.body {
+            BodyTemplate::Verbatim | BodyTemplate::Json => {}
+            BodyTemplate::Form(pairs) => pairs.name("body", &mut in_body),
+            BodyTemplate::Text(..) => in_body
+                .iter_mut()
+                .for_each(|it| it.path = "body".to_owned()),
         }
-        insertions.extend(in_query);
-        insertions.extend(self.headers.insertions());
-        insertions
+        if let Some(query) = &self.query {
+            query.name("query", &mut in_query);
+        }
+        let all = in_body.into_iter().chain(in_query);
+        all.chain(self.headers.insertions()).collect()
+    }
+
+    /// Requires that the proxy allows expressions in these places.
+    pub(super) fn require_allowed(&self, allowed: &AllowedRequests) -> Result<(), Error> {
+        let mut insertions = self.insertions().into_iter();
+        let other = insertions.find(|it| !allowed.allows_expression(&it.path));
+        other.map_or(Ok(()), |it| Err(Error::PlaceNotAllowed(it.path)))
     }
 
     /// Requires that the vault defines what every expression does. Decided by the text of the request alone: the failure of
@@ -99,18 +106,6 @@ impl RequestTemplate {
     pub(super) fn require_closed(&self) -> Result<(), Error> {
         let open = self.insertions().into_iter().find(|it| !it.is_closed);
         open.map_or(Ok(()), |it| Err(Error::invalid_at(it.path, CLOSED_RULE)))
-    }
-
-    /// Requires that security codes stand where a destination expects them, and does not repeat them.
-    pub(super) fn require_named_codes(&self) -> Result<(), Error> {
-        let mut insertions = self.insertions().into_iter();
-        let unnamed = insertions.find(|it| {
-            let member = it.member.as_deref();
-            let mut words = it.label.rsplit(is_separator);
-            let label = words.find(|word| !word.is_empty());
-            member.is_some_and(names_code) && !label.is_some_and(names_code)
-        });
-        unnamed.map_or(Ok(()), |it| Err(Error::invalid_at(it.path, CODE_RULE)))
     }
 
     /// The body and the query with values in the places of their expressions; `None` for one without expressions.
@@ -169,28 +164,6 @@ enum BodyPiece {
 }
 
 impl BodyTemplate {
-    /// What stands before each expression.
-    fn labels(&self) -> Vec<String> {
-        match self {
-            Self::Verbatim | Self::Json => Vec::new(),
-            Self::Form(pairs) => pairs.names(),
-            Self::Text(pieces, _) => {
-                let mut labels = Vec::new();
-                let mut before = String::new();
-                for piece in pieces {
-                    match piece {
-                        BodyPiece::Literal(bytes) if bytes.is_empty() => {}
-                        BodyPiece::Literal(bytes) => {
-                            before = String::from_utf8_lossy(bytes).into_owned();
-                        }
-                        BodyPiece::Expression { .. } => labels.push(before.clone()),
-                    }
-                }
-                labels
-            }
-        }
-    }
-
     /// The template of a body, and the document with its expressions.
     fn parse(kind: ContentKind, body: &Bytes) -> Result<(Self, Value), Error> {
         if kind == ContentKind::Form {
@@ -276,16 +249,6 @@ fn render_text(pieces: &[BodyPiece], kind: ContentKind, filled: &Value) -> Vec<u
         }
     }
     body
-}
-
-fn names_code(name: &str) -> bool {
-    // A sample code, because ambiguous names are classified by their value.
-    let found = named_authentication_data(name, &"000".into());
-    found == Some(AuthenticationData::SecurityCode)
-}
-
-fn is_separator(character: char) -> bool {
-    !character.is_alphanumeric() && character != '_' && character != '-'
 }
 
 /// Whether text contains a complete expression.

@@ -45,6 +45,9 @@ pub(super) async fn load(
         let rule = "must not contain `proxy`, which is available in headers only";
         return Err(Error::invalid_at("body", rule));
     }
+    if let Some(definition) = &target.definition {
+        template.require_allowed(&definition.allowed_requests)?;
+    }
     let is_data = |it: &Reference| it.kind != ReferenceKind::Proxy;
     let has_data = template.references().any(is_data);
     if has_data && !reveals_anywhere(caller) {
@@ -90,7 +93,6 @@ pub(super) async fn load(
     }
     if values.are_hidden {
         template.require_closed()?;
-        template.require_named_codes()?;
     }
     Ok(values)
 }

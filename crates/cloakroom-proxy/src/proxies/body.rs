@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::proxy::{MASKED, Proxy, TransformList};
+use crate::allowed_requests::AllowedRequests;
 use crate::transforms::TransformBody;
 
 /// A proxy to create, or the new state of one. Nothing in it is validated.
@@ -72,6 +73,13 @@ pub struct NewProxy {
     /// Whether expressions of the caller are sent as they are; false by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_detokenization: Option<bool>,
+    /// What callers may send. A replacement without it leaves it as it is, `{}` removes all restrictions.
+    #[serde(
+        default,
+        deserialize_with = "optional_object",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub allowed_requests: Option<AllowedRequests>,
     /// Removed from the API; rejected rather than ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
@@ -121,6 +129,7 @@ impl NewProxy {
             configuration: (!configuration.is_empty()).then_some(configuration),
             require_auth: Some(sealed.require_auth),
             disable_detokenization: Some(sealed.disable_detokenization),
+            allowed_requests: Some(sealed.allowed_requests.clone()),
             request_reactor_id: None,
             response_reactor_id: None,
         }
@@ -157,6 +166,9 @@ pub(super) struct ProxyBody<'a> {
     configuration: BTreeMap<&'a str, &'a str>,
     require_auth: bool,
     disable_detokenization: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    allowed_requests: Option<&'a AllowedRequests>,
     /// Always `active`: a proxy works as soon as it is stored.
     state: &'static str,
     /// The application that created it.
@@ -196,6 +208,7 @@ impl<'a> ProxyBody<'a> {
                 .collect(),
             require_auth: sealed.require_auth,
             disable_detokenization: sealed.disable_detokenization,
+            allowed_requests: Some(&sealed.allowed_requests).filter(|it| !it.is_unrestricted()),
             state: "active",
             created_by: proxy.created_by,
             created_at: format_utc(proxy.created_at),

@@ -52,6 +52,7 @@ async fn create_once(
             response: new.response,
             require_auth: new.require_auth,
             disable_detokenization: new.disable_detokenization,
+            allowed_requests: new.allowed_requests,
         },
         row_version: 1,
         row_mac: Vec::new(),

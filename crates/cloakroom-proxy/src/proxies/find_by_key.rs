@@ -103,6 +103,7 @@ fn define(
         id: proxy.id,
         require_auth: sealed.require_auth,
         disable_detokenization: sealed.disable_detokenization,
+        allowed_requests: sealed.allowed_requests.clone(),
         transforms: Transforms {
             tenant: anonymous.tenant,
             application: application.map(Arc::new),

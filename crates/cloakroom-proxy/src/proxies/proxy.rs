@@ -12,6 +12,7 @@ use uuid::Uuid;
 use zeroize::Zeroize;
 
 use super::{Error, NewProxy, destination};
+use crate::allowed_requests::AllowedRequests;
 use crate::transforms::{self, Direction, Rejection, Transform, TransformBody};
 
 /// Returned in place of a configuration value that is masked. Sent back, it stands for the stored value.
@@ -40,6 +41,13 @@ pub struct Proxy {
     pub modified_at: Option<Timestamp>,
 }
 
+impl Proxy {
+    /// Selects the proxy, in the header `BT-PROXY-KEY`.
+    pub fn key(&self) -> &str {
+        &self.sealed.key
+    }
+}
+
 /// The part of a proxy that is stored encrypted.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct SealedPart {
@@ -49,6 +57,8 @@ pub(super) struct SealedPart {
     pub response: TransformList,
     pub require_auth: bool,
     pub disable_detokenization: bool,
+    #[serde(default)]
+    pub allowed_requests: AllowedRequests,
 }
 
 impl Drop for SealedPart {
@@ -75,6 +85,7 @@ pub(super) struct ValidatedProxy {
     pub response: TransformList,
     pub require_auth: bool,
     pub disable_detokenization: bool,
+    pub allowed_requests: AllowedRequests,
 }
 
 pub(super) fn new_key() -> String {
@@ -117,6 +128,18 @@ impl NewProxy {
             let rule = "is required by the tokenize transform, which has its permissions";
             broken.push(FieldError::new("application", rule));
         }
+        let allowed_requests = self.allowed_requests.unwrap_or_default();
+        collect(allowed_requests.check(), &mut broken);
+        let require_auth = self.require_auth.unwrap_or(true);
+        let mut transforms = request.0.transforms.iter();
+        if !require_auth
+            && !allowed_requests.lists_operations()
+            && transforms.any(TransformBody::appends)
+        {
+            let rule = "must be true, or `allowed_requests` must have `methods` and `paths`: everybody could send what the \
+                        transforms append, such as a credential, with any request below `destination_url`";
+            broken.push(FieldError::new("require_auth", rule));
+        }
         match (name, url, application) {
             (Some(name), Some(destination_url), Some(application)) if broken.is_empty() => {
                 Ok(ValidatedProxy {
@@ -126,8 +149,9 @@ impl NewProxy {
                     configuration,
                     request: request.0,
                     response: response.0,
-                    require_auth: self.require_auth.unwrap_or(true),
+                    require_auth,
                     disable_detokenization: self.disable_detokenization.unwrap_or(false),
+                    allowed_requests,
                 })
             }
             _ => Err(Error::Invalid(broken)),

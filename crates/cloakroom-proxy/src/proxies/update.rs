@@ -20,16 +20,19 @@ use super::{Change, Error, NewProxy, application, destination, row, store};
 use crate::server::ProxyServer;
 use crate::transforms;
 
-/// Replaces everything but the key. Absent attributes are cleared.
+/// Replaces everything but the key. Absent attributes are cleared, except `allowed_requests`: clients that do not know it
+/// would remove it.
 pub async fn replace(
     server: &ProxyServer,
     caller: &Caller,
     id: &str,
-    new: NewProxy,
+    mut new: NewProxy,
     template: &ResponseTemplate<'_, Proxy>,
 ) -> Result<Proxy, Error> {
     caller.require_plain(Permission::ProxyUpdate)?;
     let stored = find_by_id(server, caller.tenant, uuid(id)?).await?;
+    let allowed = &stored.sealed.allowed_requests;
+    new.allowed_requests.get_or_insert_with(|| allowed.clone());
     let changed = change(server, caller, stored, new).await?;
     let outcome = changed.disclosure(caller);
     write(server, caller, changed, outcome, template).await
@@ -116,6 +119,7 @@ async fn change(
             response: new.response,
             require_auth: new.require_auth,
             disable_detokenization: new.disable_detokenization,
+            allowed_requests: new.allowed_requests,
         },
         ..stored
     })

@@ -37,6 +37,14 @@ pub struct TransformBody {
     pub options: Option<TransformOptionsBody>,
 }
 
+impl TransformBody {
+    /// Whether it adds something to what the caller sent.
+    pub(crate) fn appends(&self) -> bool {
+        let kind = self.kind.as_deref();
+        kind.is_some_and(|kind| kind.starts_with("append_"))
+    }
+}
+
 /// Options of `tokenize` and of the `append` transforms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TransformOptionsBody {

@@ -53,6 +53,12 @@ impl Transforms {
         self.request.iter().any(Transform::refers_to_configuration)
     }
 
+    /// Whether response transforms replace what the caller must not see.
+    pub fn hide_in_response(&self) -> bool {
+        let hides = |it: &Transform| matches!(it, Transform::Mask(_) | Transform::Tokenize(_));
+        self.response.iter().any(hides)
+    }
+
     /// Whether a transform refers to the content of `BT-ENCRYPTED`.
     pub fn read_encrypted(&self) -> bool {
         let mut all = self.request.iter().chain(&self.response);

@@ -1,5 +1,6 @@
 //! Pre-configured proxies: their management, their secrets, and what their transforms do to requests and responses.
 
+mod allowed_requests;
 mod events;
 mod invoke;
 mod manage;

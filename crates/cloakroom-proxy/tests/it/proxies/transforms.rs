@@ -265,7 +265,8 @@ async fn transforms_do_not_return_revealed_values_to_the_caller() {
 async fn request_transforms_add_configuration_values_for_the_destination_only() {
     let fixture = Fixture::start().await;
     let proxy = fixture
-        .create(json!({"require_auth": false, "configuration": {"KEY": "sk_1"}, "request_transforms": [
+        .create(json!({"require_auth": false, "configuration": {"KEY": "sk_1"},
+            "allowed_requests": {"methods": ["POST"], "paths": ["/", "/charges"]}, "request_transforms": [
             {"type": "append_header", "options": {"value": "Bearer {{ config: KEY }}", "location": "Authorization"}},
             append_json("{{ config: KEY }}", "$.auth.key"),
             append_json("{{ req.amount }}", "$.total"),
