@@ -296,6 +296,21 @@ for (const language of ["node", "python"]) {
       body: JSON.stringify({ number: `{{ ${tokenId} }}` }),
     });
     assert.equal(elsewhere.status, 403);
+    const charge = (method, path, body) =>
+      fetch(`${process.env.BT_API_URL}/proxy${path}`, {
+        method,
+        headers: { "BT-API-KEY": key, "BT-PROXY-KEY": shop.environment.PROXY_KEY, "Content-Type": "application/json" },
+        body: body && JSON.stringify(body),
+      });
+    const number = `{{ ${tokenId} | json: '$.number' }}`;
+    for (const other of [
+      charge("POST", "/payments", { source: { type: "card", number }, reference: `{{ ${tokenId} | json: '$.cvc' }}` }),
+      charge("POST", "/payments", { source: { type: "card", number, name: number } }),
+      charge("POST", "/payments/pay_1/refunds", {}),
+      charge("GET", "/payments"),
+    ]) {
+      assert.equal((await other).status, 403);
+    }
   });
 
   test("the number is in nothing that page, server, log and webhook received", () => {

@@ -7,8 +7,7 @@ const NAMES = [
   "VAULT_PUBLIC_KEY",
   "VAULT_PRIVATE_KEY",
   "WEBHOOK_SECRET",
-  "PROCESSOR_URL",
-  "PROCESSOR_KEY",
+  "PROXY_KEY",
 ];
 
 export const environment = Object.fromEntries(NAMES.map((name) => [name, required(name)]));

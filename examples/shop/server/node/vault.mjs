@@ -4,7 +4,7 @@ import { BasisTheoryClient } from "@basis-theory/node-sdk";
 
 import { environment } from "./environment.mjs";
 
-const { VAULT_API_URL, VAULT_PRIVATE_KEY, PROCESSOR_URL, PROCESSOR_KEY } = environment;
+const { VAULT_API_URL, VAULT_PRIVATE_KEY, PROXY_KEY } = environment;
 const CHARGE_TIMEOUT_MS = 30_000;
 /** Errors of the vault with a 5xx status after which nothing was sent: see docs/guides/proxy.md. */
 const NOT_SENT = [
@@ -64,8 +64,7 @@ export async function charge({ id, item }, tokenId, authentication) {
     method: "POST",
     headers: {
       "BT-API-KEY": VAULT_PRIVATE_KEY,
-      "BT-PROXY-URL": PROCESSOR_URL,
-      Authorization: `Bearer ${PROCESSOR_KEY}`,
+      "BT-PROXY-KEY": PROXY_KEY,
       // The processor charges an order once, however often it is asked.
       "Cko-Idempotency-Key": id,
       "Content-Type": "application/json",

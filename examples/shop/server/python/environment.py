@@ -9,8 +9,7 @@ NAMES = [
     "VAULT_PUBLIC_KEY",
     "VAULT_PRIVATE_KEY",
     "WEBHOOK_SECRET",
-    "PROCESSOR_URL",
-    "PROCESSOR_KEY",
+    "PROXY_KEY",
 ]
 
 

@@ -78,8 +78,7 @@ def charge(order, token_id, authentication):
             f"{ENVIRONMENT['VAULT_API_URL']}/proxy/payments",
             headers={
                 "BT-API-KEY": ENVIRONMENT["VAULT_PRIVATE_KEY"],
-                "BT-PROXY-URL": ENVIRONMENT["PROCESSOR_URL"],
-                "Authorization": f"Bearer {ENVIRONMENT['PROCESSOR_KEY']}",
+                "BT-PROXY-KEY": ENVIRONMENT["PROXY_KEY"],
                 # The processor charges an order once, however often it is asked.
                 "Cko-Idempotency-Key": order.id,
             },

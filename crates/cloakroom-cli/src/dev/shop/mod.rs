@@ -18,11 +18,13 @@ use cloakroom::access::{ApplicationKind, Grants, Tenant, TenantSettings};
 use cloakroom::authentication::authenticate;
 use cloakroom::config::{Config, Ports, StaticAddresses};
 use cloakroom::idempotency::ResponseTemplate;
+use cloakroom::proxy::proxies;
 use cloakroom::webhooks::webhooks::{self, NewWebhook};
 use cloakroom::{Caller, Node};
 use cloakroom_processor_simulator::{Simulator as Processor, checkout};
 use cloakroom_scratch::free_port;
 use serde::Serialize;
+use serde_json::json;
 use tokio::task::JoinSet;
 
 use self::front::{Backend, Front};
@@ -150,6 +152,8 @@ impl Shop {
         let mut settings = TenantSettings::default();
         settings.set("elements_sites", SHOP_HOST)?;
         settings.set("egress_hosts", &format!("{},{SHOP_HOST}", checkout::HOST))?;
+        // The private key sends cards through the shop's proxy only.
+        settings.set("disable_ephemeral_proxy", "true")?;
         Ok(settings)
     }
 
@@ -168,6 +172,7 @@ impl Shop {
             checkout::HOST,
             self.processor.address.port()
         );
+        let manager = caller(node, management_key).await?;
         let public = create_key(node, tenant, ApplicationKind::Public, &PUBLIC_PERMISSIONS);
         let public = public.await?;
         let private = create_key(node, tenant, ApplicationKind::Private, &PRIVATE_PERMISSIONS);
@@ -179,10 +184,9 @@ impl Shop {
             ("VAULT_PRIVATE_KEY", private.await?),
             (
                 "WEBHOOK_SECRET",
-                create_webhook(node, management_key, webhook_url).await?,
+                create_webhook(node, &manager, webhook_url).await?,
             ),
-            ("PROCESSOR_URL", processor),
-            ("PROCESSOR_KEY", checkout::SECRET_KEY.to_owned()),
+            ("PROXY_KEY", create_proxy(node, &manager, &processor).await?),
         ]);
         let shop = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let backends = [(SHOP_HOST, shop), (VAULT_HOST, api)];
@@ -227,21 +231,42 @@ fn find_program(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
+async fn caller(node: &Node, key: &str) -> anyhow::Result<Caller> {
+    let principal = authenticate(node, key).await;
+    let principal = principal.map_err(|_| anyhow::anyhow!("no such key"))?;
+    Ok(Caller::new(principal, "".into(), None))
+}
+
+/// Creates the proxy to the processor and returns its key. It adds the processor's key, which the shop does not have, and sends
+/// payments only, with card data only where the processor expects it.
+async fn create_proxy(node: &Node, caller: &Caller, processor: &str) -> anyhow::Result<String> {
+    let places = ["number", "expiry_month", "expiry_year", "cvv"];
+    let new = serde_json::from_value(json!({
+        "name": "Shop",
+        "destination_url": processor,
+        "configuration": {"KEY": checkout::SECRET_KEY},
+        "request_transforms": [{"type": "append_header", "options":
+            {"location": "Authorization", "value": "Bearer {{ config: KEY }}"}}],
+        "allowed_requests": {
+            "methods": ["POST"],
+            "paths": ["/payments"],
+            "expressions": (places.map(|it| format!("body.source.{it}"))),
+        },
+    }))?;
+    let created = proxies::create(&node.proxy, caller, new, &ResponseTemplate::none()).await;
+    let created = created.context("cannot create the proxy of the shop")?;
+    Ok(created.key().to_owned())
+}
+
 /// Creates the webhook and returns its secret.
-async fn create_webhook(node: &Node, management_key: &str, url: String) -> anyhow::Result<String> {
-    let principal = authenticate(node, management_key).await;
-    let caller = Caller::new(
-        principal.map_err(|_| anyhow::anyhow!("no such key"))?,
-        "".into(),
-        None,
-    );
+async fn create_webhook(node: &Node, caller: &Caller, url: String) -> anyhow::Result<String> {
     let new = NewWebhook {
         name: Some("Shop".to_owned()),
         url: Some(url),
         events: Some(vec!["token.created".to_owned()]),
         ..NewWebhook::default()
     };
-    let created = webhooks::create(&node.webhooks, &caller, new, &ResponseTemplate::none()).await;
+    let created = webhooks::create(&node.webhooks, caller, new, &ResponseTemplate::none()).await;
     let created = created.context("cannot create the webhook of the shop")?;
     Ok(created.secret.expose().clone())
 }

@@ -1,7 +1,7 @@
 //! docs/guides/charge-with-*.md against a simulator of each processor.
 
 use cloakroom::access::ApplicationKind;
-use cloakroom::access::Permission::{TokenCreate, TokenUse};
+use cloakroom::access::Permission::{ProxyCreate, TokenCreate, TokenUse};
 use cloakroom::config::{Ports, StaticAddresses};
 use cloakroom_processor_simulator::{
     Charge, DECLINED_NUMBER, HOSTS, Simulator, adyen, braintree, checkout, stripe,
@@ -67,12 +67,13 @@ fn guides() -> [Guide; 4] {
     ]
 }
 
-/// A vault that may send to the simulator, with the two keys that the guides use.
+/// A vault that may send to the simulator, with the keys that the guides use.
 struct Merchant {
     vault: TestVault,
     simulator: Simulator,
     public_key: String,
     private_key: String,
+    management_key: String,
     _ca_file: NamedTempFile,
 }
 
@@ -97,9 +98,13 @@ impl Merchant {
         let private = vault
             .holder(&tenant, ApplicationKind::Private, private)
             .await;
+        let management = ApplicationKind::Management;
+        let manages = grants(&[ProxyCreate]);
+        let management = vault.holder(&tenant, management, manages).await;
         Self {
             vault,
             simulator,
+            management_key: management.key,
             public_key: public.key,
             private_key: private.key,
             _ca_file: ca_file,
@@ -113,6 +118,7 @@ impl Merchant {
             ("BASE_URL", self.vault.base_url.as_str()),
             ("PUBLIC_KEY", &self.public_key),
             ("PRIVATE_KEY", &self.private_key),
+            ("MANAGEMENT_KEY", &self.management_key),
         ];
         variables.extend(guide.credentials);
         page.run(&variables).await
