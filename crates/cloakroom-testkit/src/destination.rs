@@ -28,10 +28,11 @@ pub struct TestDestination {
     task: JoinHandle<()>,
 }
 
-#[derive(Default)]
+type Respond = Box<dyn Fn(&ReceivedRequest) -> Reply + Send>;
+
 struct State {
     received: Vec<ReceivedRequest>,
-    reply: Reply,
+    respond: Respond,
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +83,10 @@ impl TestDestination {
             .unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::<Mutex<State>>::default();
+        let state = Arc::new(Mutex::new(State {
+            received: Vec::new(),
+            respond: Box::new(|_| Reply::default()),
+        }));
         let task = tokio::spawn(serve(
             listener,
             TlsAcceptor::from(Arc::new(tls)),
@@ -110,12 +114,23 @@ impl TestDestination {
     }
 
     pub fn reply(&self, reply: Reply) {
-        self.state.lock().unwrap().reply = reply;
+        self.respond(move |_| reply.clone());
+    }
+
+    pub fn respond(&self, respond: impl Fn(&ReceivedRequest) -> Reply + Send + 'static) {
+        self.state.lock().unwrap().respond = Box::new(respond);
     }
 
     /// The requests so far.
     pub fn received(&self) -> Vec<ReceivedRequest> {
         self.state.lock().unwrap().received.clone()
+    }
+
+    /// Removes and returns the requests so far to targets that start with `prefix`.
+    pub fn take(&self, prefix: &str) -> Vec<ReceivedRequest> {
+        let received = &mut self.state.lock().unwrap().received;
+        let is_taken = |it: &mut ReceivedRequest| it.target.starts_with(prefix);
+        received.extract_if(.., is_taken).collect()
     }
 
     pub fn last(&self) -> ReceivedRequest {
@@ -156,13 +171,14 @@ async fn respond(
     let (head, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let mut state = state.lock().unwrap();
-    state.received.push(ReceivedRequest {
+    let received = ReceivedRequest {
         method: head.method,
         target: head.uri.to_string(),
         headers: head.headers,
         body: String::from_utf8_lossy(&body).into_owned(),
-    });
-    let reply = state.reply.clone();
+    };
+    let reply = (state.respond)(&received);
+    state.received.push(received);
     let mut response = Response::new(Full::new(reply.body.into()));
     *response.status_mut() = reply.status;
     for (name, value) in reply.headers {

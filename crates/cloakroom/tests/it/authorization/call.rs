@@ -6,41 +6,72 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::model::{CONTAINERS, OWN};
+use super::proxied;
 use super::world::{Plant, Planted};
 
 /// A call by one caller. Placeholders such as `@victim` are replaced by the values of each world.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) caller: usize,
-    pub(super) method: Method,
-    pub(super) path: String,
-    pub(super) body: Option<Value>,
+    /// Whether a session sends it that the caller authorized.
+    pub(super) by_session: bool,
+    pub(super) request: RequestParts,
 }
 
 #[derive(Debug)]
 pub(super) struct Calls(pub(super) Vec<Call>);
 
 impl Calls {
-    pub(super) fn random(chance: &mut SeededRng, plant: &Plant, callers: &[usize]) -> Self {
+    /// `are_public`: whether everybody has the keys of all callers.
+    pub(super) fn random(
+        chance: &mut SeededRng,
+        plant: &Plant,
+        callers: &[usize],
+        are_public: bool,
+    ) -> Self {
         let mut calls = Vec::new();
         for _ in 0..2 + chance.below(4) {
             let caller = *chance.pick(callers);
-            let (method, path, body) = random(chance, plant);
+            let request = match are_public && plant.kind == "token" && chance.one_in(3) {
+                true => create_guess(chance, plant),
+                false => random(chance, plant),
+            };
             calls.push(Call {
                 caller,
-                method,
-                path,
-                body,
+                by_session: chance.one_in(4),
+                request,
             });
         }
         Self(calls)
     }
 }
 
-type RequestParts = (Method, String, Option<Value>);
+#[derive(Debug)]
+pub(super) struct RequestParts {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: Option<String>,
+}
+
+impl RequestParts {
+    fn new(method: Method, path: impl Into<String>, body: Option<Value>) -> Self {
+        let media = match method == Method::PATCH {
+            true => "application/merge-patch+json",
+            false => "application/json",
+        };
+        let media = ("content-type", media.to_owned());
+        Self {
+            method,
+            path: path.into(),
+            headers: body.iter().map(|_| media.clone()).collect(),
+            body: body.map(|body| body.to_string()),
+        }
+    }
+}
 
 fn random(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
-    match chance.below(20) {
+    match chance.below(28) {
         0..=5 => match plant.planted {
             Planted::Token => update(chance, plant),
             Planted::Intent => convert(chance, plant, "@victim"),
@@ -54,18 +85,19 @@ fn random(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
         13 => list(chance),
         14..=15 => search(chance, plant),
         16 => detokenize(chance),
-        17 => (
+        17 => RequestParts::new(
             Method::POST,
-            "/tokenize".into(),
-            Some(json!({"a": create(chance, plant).2})),
+            "/tokenize",
+            Some(json!({"a": new_token(chance, plant)})),
         ),
         18 => get("/tokens/@known"),
+        19..=26 => proxied::invoke(chance, plant),
         _ => any_route(chance),
     }
 }
 
 fn get(path: &str) -> RequestParts {
-    (Method::GET, path.into(), None)
+    RequestParts::new(Method::GET, path, None)
 }
 
 /// A random expression over the hidden part of the data, `number` or `secret`.
@@ -130,7 +162,7 @@ fn update(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
     } else {
         "@victim"
     };
-    (Method::PATCH, format!("/tokens/{target}"), Some(patch))
+    RequestParts::new(Method::PATCH, format!("/tokens/{target}"), Some(patch))
 }
 
 fn intent_of_known() -> RequestParts {
@@ -138,7 +170,7 @@ fn intent_of_known() -> RequestParts {
         "type": "card",
         "data": {"number": "@number", "expiration_month": 2, "expiration_year": 2032},
     });
-    (Method::POST, "/token-intents".into(), Some(card))
+    RequestParts::new(Method::POST, "/token-intents", Some(card))
 }
 
 fn convert(chance: &mut SeededRng, plant: &Plant, intent: &str) -> RequestParts {
@@ -162,7 +194,7 @@ fn convert(chance: &mut SeededRng, plant: &Plant, intent: &str) -> RequestParts 
     if plant.kind == "token" && intent == "@victim" && chance.one_in(5) {
         new["id"] = json!(format!("id-{}", expression(chance, plant, kind)));
     }
-    (Method::POST, "/tokens".into(), Some(new))
+    RequestParts::new(Method::POST, "/tokens", Some(new))
 }
 
 /// Creates a token of some type from the encrypted value.
@@ -178,10 +210,27 @@ fn create_encrypted(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
     if chance.one_in(5) {
         new["id"] = json!(format!("id-{}", expression(chance, plant, plant.kind)));
     }
-    (Method::POST, "/tokens".into(), Some(new))
+    RequestParts::new(Method::POST, "/tokens", Some(new))
+}
+
+/// Compares the whole value by deduplication. Whoever may create tokens with a private key can do that.
+fn create_guess(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
+    let new = json!({
+        "type": plant.kind, "data": plant.whole(chance), "containers": [plant.container],
+        "deduplicate_token": true,
+    });
+    let (path, body) = match chance.one_in(3) {
+        true => ("/tokenize", json!([new])),
+        false => ("/tokens", new),
+    };
+    RequestParts::new(Method::POST, path, Some(body))
 }
 
 fn create(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
+    RequestParts::new(Method::POST, "/tokens", Some(new_token(chance, plant)))
+}
+
+fn new_token(chance: &mut SeededRng, plant: &Plant) -> Value {
     let digit = chance.below(10).to_string();
     let mut new = match plant.kind {
         // Equals a planted value after a patch if the guessed PIN is right.
@@ -210,7 +259,7 @@ fn create(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
     if chance.one_in(8) {
         new["id"] = json!("@victim");
     }
-    (Method::POST, "/tokens".into(), Some(new))
+    new
 }
 
 fn list(chance: &mut SeededRng) -> RequestParts {
@@ -240,7 +289,7 @@ fn search(chance: &mut SeededRng, plant: &Plant) -> RequestParts {
     ];
     let body = json!({"query": chance.pick(&queries), "size": 3});
     let path = *chance.pick(&["/v2/tokens/search", "/v2/tokens/search", "/tokens/search"]);
-    (Method::POST, path.into(), Some(body))
+    RequestParts::new(Method::POST, path, Some(body))
 }
 
 fn detokenize(chance: &mut SeededRng) -> RequestParts {
@@ -253,7 +302,7 @@ fn detokenize(chance: &mut SeededRng) -> RequestParts {
         "{{ @victim | json: '$.data.number' | slice: 8, 2 }}",
     ];
     let body = json!({"a": chance.pick(&texts)});
-    (Method::POST, "/detokenize".into(), Some(body))
+    RequestParts::new(Method::POST, "/detokenize", Some(body))
 }
 
 /// Any route, with the victim in place of every path parameter.
@@ -271,5 +320,5 @@ fn any_route(chance: &mut SeededRng) -> RequestParts {
     let method = route.method.clone();
     let body = (method != Method::GET && method != Method::DELETE)
         .then(|| json!({"token_id": "@victim", "token_intent_id": "@victim", "id": "@victim"}));
-    (method, path, body)
+    RequestParts::new(method, path, body)
 }

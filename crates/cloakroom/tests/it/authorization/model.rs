@@ -20,13 +20,16 @@ const PLANTED_IN: [&str; 5] = [
     "/general/high/",
 ];
 
-const TOKEN_PERMISSIONS: [Permission; 6] = [
+const USE: [Permission; 2] = [Permission::TokenUse, Permission::ProxyInvoke];
+
+const TOKEN_PERMISSIONS: [Permission; 7] = [
     Permission::TokenCreate,
     Permission::TokenUpdate,
     Permission::TokenRead,
     Permission::TokenSearch,
     Permission::TokenDelete,
     Permission::TokenUse,
+    Permission::ProxyInvoke,
 ];
 
 /// An application: a kind, and plain permissions or rules, in order of priority.
@@ -35,6 +38,8 @@ pub(super) struct Spec {
     pub(super) kind: ApplicationKind,
     plain: Vec<Permission>,
     rules: Vec<(&'static str, Transform, Vec<Permission>)>,
+    /// The rule of a session that the application tries to authorize.
+    pub(super) session: (&'static str, Transform, Permission),
 }
 
 impl Spec {
@@ -84,6 +89,12 @@ impl Spec {
                     rules.push((container, *chance.pick(&transforms), permissions));
                 }
             }
+            if !is_public && !chance.one_in(3) {
+                let container = *chance.pick(&["/", "/", "/pci/", "/pci/high/", "/vault/"]);
+                let name = *chance.pick(&USE);
+                let at = chance.below(rules.len() + 1);
+                rules.insert(at, (container, Transform::Reveal, vec![name]));
+            }
             // The caller's own container, into which it could try to move hidden data.
             if !is_public && chance.one_in(3) {
                 rules.push((OWN, Transform::Reveal, TOKEN_PERMISSIONS.to_vec()));
@@ -92,7 +103,14 @@ impl Spec {
         if plain.is_empty() && rules.is_empty() {
             plain.push(Permission::TokenCreate);
         }
-        Self { kind, plain, rules }
+        let transform = *chance.pick(&[Transform::Mask, Transform::Reveal]);
+        let session = (*chance.pick(&CONTAINERS), transform, *chance.pick(&USE));
+        Self {
+            kind,
+            plain,
+            rules,
+            session,
+        }
     }
 
     pub(super) fn grants(&self) -> Grants {
@@ -139,6 +157,31 @@ impl Spec {
         CONTAINERS
             .into_iter()
             .any(|container| self.reveals(container))
+    }
+
+    /// Whether this application may send the planted value to a destination.
+    pub(super) fn may_send(&self, plant: &Plant) -> bool {
+        let sends = |container: &str| {
+            let mut rules = self.rules.iter();
+            let by_rule = rules.find(|(covered, _, permissions)| {
+                container.starts_with(covered) && USE.iter().any(|it| permissions.contains(it))
+            });
+            match by_rule {
+                Some((_, transform, _)) => *transform == Transform::Reveal,
+                None => USE.iter().any(|it| self.plain.contains(it)),
+            }
+        };
+        match plant.planted {
+            Planted::Token => sends(plant.container),
+            Planted::Intent | Planted::Encrypted if plant.kind == "token" => {
+                sends("/general/high/")
+            }
+            Planted::Intent | Planted::Encrypted => sends("/pci/high/"),
+        }
+    }
+
+    pub(super) fn is_public(&self) -> bool {
+        self.kind == ApplicationKind::Public
     }
 
     /// Whether this application may update or delete tokens in a container.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cloakroom_testkit::TestResponse;
-use http::Method;
+use http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::world::PlantedIds;
@@ -12,6 +12,8 @@ use super::world::PlantedIds;
 pub(super) struct Transcript {
     pub(super) lines: Vec<String>,
     pub(super) succeeded: usize,
+    /// Ids of tokens that the callers created.
+    pub(super) created: Vec<String>,
     /// Values of the placeholders in calls.
     pub(super) names: HashMap<&'static str, String>,
     /// Ids and fingerprints, numbered in order of appearance.
@@ -23,6 +25,7 @@ impl Transcript {
         let names = [
             ("@victim", &planted.victim),
             ("@encrypted", &planted.encrypted),
+            ("@sent", &planted.sent),
             ("@known", &planted.known),
             ("@number", &planted.known_number),
             ("@fingerprint", &planted.known_number),
@@ -32,6 +35,7 @@ impl Transcript {
         let mut transcript = Self {
             lines: Vec::new(),
             succeeded: 0,
+            created: Vec::new(),
             names: names.into(),
             numbers: HashMap::new(),
         };
@@ -50,10 +54,27 @@ impl Transcript {
         if path == "/token-intents" && response.status.is_success() {
             self.names.insert("@intent", response.id());
         }
+        if response.status == StatusCode::CREATED || path == "/tokenize" {
+            let ids = [&response.body["id"], &response.body[0]["id"]];
+            let ids = ids.into_iter().filter_map(Value::as_str);
+            self.created.extend(ids.map(str::to_owned));
+        }
+        let proxied = ["x-reference", "bt-proxy-destination-status"];
+        let headers = proxied.map(|name| response.headers.get(name));
         let mut body = response.body.clone();
         self.normalize(&mut body, "");
-        self.lines
-            .push(format!("{method} {path}: {} {body}", response.status));
+        self.lines.push(format!(
+            "{method} {path}: {} {headers:?} {body}",
+            response.status
+        ));
+    }
+
+    /// Appends what a destination received.
+    pub(super) fn add_received(&mut self, lines: Vec<String>) {
+        for line in lines {
+            let line = self.normalize_text(&line);
+            self.lines.push(line);
+        }
     }
 
     fn normalize(&mut self, value: &mut Value, name: &str) {

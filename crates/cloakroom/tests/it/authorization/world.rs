@@ -2,13 +2,19 @@
 
 use std::collections::HashMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use cloakroom::access::{ApplicationKind, Permission, Transform};
-use cloakroom_testkit::{Client, SeededRng, TestVault, encrypt, everything, grants, passes_luhn};
-use http::{Method, StatusCode};
+use cloakroom::ids::new_uuid;
+use cloakroom_testkit::{
+    Client, SeededRng, TestDestination, TestVault, encrypt, everything, grants, passes_luhn,
+};
+use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::call::{Call, RequestParts};
 use super::model::{OWN, Spec};
+use super::proxied::{self, CREDENTIAL};
 use super::transcript::Transcript;
 
 /// Container of the card with the known number.
@@ -99,6 +105,11 @@ impl Plant {
         }
     }
 
+    /// The whole value of one of the worlds.
+    pub(super) fn whole(&self, chance: &mut SeededRng) -> &Value {
+        chance.pick(&self.values)
+    }
+
     /// Text to compare with the hidden part, the same in both worlds: the value of one of them, with neighbors or pieces of
     /// it, in digits or in another notation.
     pub(super) fn guess(&self, chance: &mut SeededRng) -> String {
@@ -141,6 +152,8 @@ pub(super) struct PlantedIds {
     pub(super) victim: String,
     /// The encrypted value.
     pub(super) encrypted: String,
+    /// The header with the encrypted value, for proxied requests.
+    pub(super) sent: String,
     pub(super) known: String,
     pub(super) known_number: String,
     /// The known card as read by its owner.
@@ -153,11 +166,21 @@ pub(super) struct World {
     owner: Client,
     public: Client,
     callers: Vec<Client>,
+    /// Sessions of the callers that may authorize them.
+    sessions: Vec<Option<Client>>,
+    /// What the placeholders of proxies stand for.
+    proxies: [(&'static str, String); 3],
+    /// The path of the world's destination.
+    prefix: String,
 }
 
 impl World {
     /// A tenant with an application for each spec.
-    pub(super) async fn create(vault: &TestVault, specs: &[Spec]) -> Self {
+    pub(super) async fn create(
+        vault: &TestVault,
+        destination: &TestDestination,
+        specs: &[Spec],
+    ) -> Self {
         let tenant = vault.tenant_with(&[("fingerprint_tokens", "true")]).await;
         let mut owners = everything(Transform::Reveal);
         owners.permissions = [Permission::TokenIntentCreate].into_iter().collect();
@@ -165,19 +188,33 @@ impl World {
         let public = vault
             .holder(&tenant, ApplicationKind::Public, creates)
             .await;
-        let manages = grants(&[Permission::KeysCreate]);
+        let public = vault.client_with(Some(&public.key));
+        let manages = grants(&[Permission::KeysCreate, Permission::ProxyCreate]);
         let manager = vault.holder(&tenant, ApplicationKind::Management, manages);
         let manager = vault.client_with(Some(&manager.await.key));
-        let mut callers = Vec::new();
+        let (mut callers, mut sessions) = (Vec::new(), Vec::new());
         for spec in specs {
             let holder = vault.holder(&tenant, spec.kind, spec.grants()).await;
-            callers.push(vault.client_with(Some(&holder.key)));
+            let caller = vault.client_with(Some(&holder.key));
+            let session = authorize(&public, &caller, spec).await;
+            sessions.push(session.map(|key| vault.client_with(Some(&key))));
+            callers.push(caller);
         }
+        let prefix = format!("/{}", new_uuid());
+        let url = destination.url(&prefix);
+        let [proxy, credential] = proxies(&manager, &url).await;
         Self {
             encryption_key: manager.post("/keys", json!({})).await.body,
             owner: vault.client(&tenant, owners).await,
-            public: vault.client_with(Some(&public.key)),
+            public,
             callers,
+            sessions,
+            proxies: [
+                ("@proxy", proxy),
+                ("@credential", credential),
+                ("@destination", url),
+            ],
+            prefix,
         }
     }
 
@@ -219,9 +256,12 @@ impl World {
         });
         let known = self.owner.post("/tokens", known).await.id();
         let before = self.owner.get(&format!("/tokens/{known}")).await.body;
+        let encrypted = encrypt(&self.encryption_key, &value.to_string());
+        let sent = json!({"type": plant.kind, "encrypted": encrypted});
         PlantedIds {
             victim,
-            encrypted: encrypt(&self.encryption_key, &value.to_string()),
+            encrypted,
+            sent: STANDARD.encode(sent.to_string()),
             known,
             known_number: plant.known_number.clone(),
             before,
@@ -230,19 +270,38 @@ impl World {
 
     /// Sends a call with the placeholders replaced by the values of this world.
     pub(super) async fn send(&self, call: &Call, transcript: &mut Transcript) {
-        let client = &self.callers[call.caller];
-        let path = fill(&call.path, &transcript.names);
-        let mut request = client.request(call.method.clone(), &path);
-        if let Some(body) = &call.body {
-            let media = match call.method == Method::PATCH {
-                true => "application/merge-patch+json",
-                false => "application/json",
-            };
-            let body = fill(&body.to_string(), &transcript.names);
-            request = request.header("content-type", media).body(body);
+        let session = self.sessions[call.caller].as_ref();
+        let session = session.filter(|_| call.by_session);
+        let client = session.unwrap_or(&self.callers[call.caller]);
+        let RequestParts {
+            method,
+            path,
+            headers,
+            body,
+        } = &call.request;
+        let names = &transcript.names;
+        let fill = |text: &str| self.fill_proxies(fill(text, names));
+        let mut request = client.request(method.clone(), &fill(path));
+        for (name, value) in headers {
+            request = request.header(*name, fill(value));
+        }
+        if let Some(body) = body {
+            request = request.body(fill(body));
         }
         let response = client.send(request).await;
-        transcript.add(&call.method, &call.path, &response);
+        transcript.add(method, path, &response);
+    }
+
+    fn fill_proxies(&self, text: String) -> String {
+        let proxies = self.proxies.iter();
+        proxies.fold(text, |filled, (name, value)| filled.replace(name, value))
+    }
+
+    /// What the destination received since the last call.
+    pub(super) fn received(&self, destination: &TestDestination) -> Vec<String> {
+        let received = destination.take(&self.prefix);
+        let lines = received.iter();
+        lines.map(|it| proxied::line(it, &self.prefix)).collect()
     }
 
     /// Deletes what callers created where others may see it: in a later sequence such a value would differ between the
@@ -263,11 +322,45 @@ impl World {
         }
     }
 
+    /// Deletes the guesses of public callers: a private caller may see which fingerprints are equal.
+    pub(super) async fn delete(&self, ids: &[String], planted: &PlantedIds) {
+        for id in ids.iter().filter(|id| **id != planted.victim) {
+            self.owner.delete(&format!("/tokens/{}", encoded(id))).await;
+        }
+    }
+
     /// Whether the known card is unchanged.
     pub(super) async fn is_unchanged(&self, planted: &PlantedIds) -> bool {
         let path = format!("/tokens/{}", planted.known);
         self.owner.get(&path).await.body == planted.before
     }
+}
+
+/// The key of a session that a caller authorizes, with a rule of the spec's choice.
+async fn authorize(public: &Client, caller: &Client, spec: &Spec) -> Option<String> {
+    let session = public.post("/sessions", json!({})).await.body;
+    let (container, transform, permission) = spec.session;
+    let rule = json!({"description": "s", "priority": 1, "container": container,
+        "transform": transform, "permissions": [permission]});
+    let authorization = json!({"nonce": session["nonce"], "rules": [rule]});
+    let authorized = caller.post("/sessions/authorize", authorization).await;
+    let key = session["session_key"].as_str()?;
+    (authorized.status == StatusCode::OK).then(|| key.to_owned())
+}
+
+/// The keys of two proxies with a secret that differs between the worlds. The second sends it.
+async fn proxies(manager: &Client, url: &str) -> [String; 2] {
+    let secret = new_uuid().to_string();
+    let append = json!({"type": "append_header", "options":
+        {"location": CREDENTIAL, "value": "{{ config: KEY }}"}});
+    let mut keys = Vec::new();
+    for transforms in [json!([]), json!([append])] {
+        let new = json!({"name": "p", "destination_url": url, "configuration": {"KEY": secret},
+            "request_transforms": transforms});
+        let created = manager.post("/proxies", new).await;
+        keys.push(created.body["key"].as_str().unwrap().to_owned());
+    }
+    [keys[0].clone(), keys[1].clone()]
 }
 
 /// An id as a segment of a path: callers choose some of them.
