@@ -98,13 +98,17 @@ pub fn validate_patched(
     patch: Value,
     tenant_kind: TenantKind,
 ) -> Result<ValidatedData, Vec<FieldError>> {
+    // A code belongs to one number. Whether the number changes is not asked: the answer would tell it to a caller that
+    // does not see it.
+    let replaces_number = patch.get("number").is_some();
     let removes_code = kind.has_security_code() && removes_security_code(&patch);
     merge_patch(&mut stored, patch);
     let merged = Sensitive::new(stored.to_string());
     let merged: &RawValue = serde_json::from_str(merged.expose())
         .map_err(|_| vec![FieldError::new("data", "must be expressible as JSON")])?;
     let mut validated = validate_data(kind, merged, tenant_kind)?;
-    if removes_code {
+    let is_absent = matches!(validated.security_code, SecurityCode::Absent);
+    if removes_code || (replaces_number && kind.has_security_code() && is_absent) {
         validated.security_code = SecurityCode::Removed;
     }
     Ok(validated)
