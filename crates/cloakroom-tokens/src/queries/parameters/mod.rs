@@ -23,6 +23,11 @@ pub fn parse(query: &str) -> Result<(Filter, Page), Vec<FieldError>> {
         let rule = "is not supported here; use GET /tokens/{id} to read a token by id";
         parameters.query.reject("id", rule);
     }
+    if parameters.has("page") {
+        let rule = "is not supported here: a client that counts pages would receive the first one for ever; send the `next` of the \
+                    previous page as `start`";
+        parameters.query.reject("page", rule);
+    }
     let container = parameters.query.once("container").and_then(|path| {
         let container = Container::parse(&path).map_err(|rule| rule.to_string());
         parameters.query.check("container", container)

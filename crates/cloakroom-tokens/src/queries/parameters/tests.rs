@@ -57,7 +57,7 @@ fn v2_filters_are_parsed() {
             metadata("k", "v"),
         ),
         // Unknown parameters are ignored, also repeated ones.
-        ("color=red&color=blue&page=0&Type=x&metadatax=1", None, None),
+        ("color=red&color=blue&Type=x&metadatax=1", None, None),
     ];
     for (query, container, condition) in cases {
         let expected = Filter {
@@ -93,6 +93,7 @@ fn invalid_v2_parameters_are_reported() {
             "fingerprint metadata type",
         ),
         ("id=abc", "id"),
+        ("page=2", "page"),
         ("id=", "id"),
         // Invalid and empty values.
         ("container=", "container"),
