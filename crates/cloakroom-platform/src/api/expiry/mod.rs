@@ -1,7 +1,7 @@
 //! Expiry times in the formats that clients send.
 
 use jiff::Timestamp;
-use jiff::civil::DateTime;
+use jiff::civil::{Date, DateTime};
 use jiff::fmt::strtime;
 use jiff::fmt::temporal::{Pieces, PiecesOffset};
 use jiff::tz::Offset;
@@ -27,6 +27,14 @@ impl Expiry {
     }
 
     fn new(at: DateTime, offset: Offset) -> Option<Self> {
+        if at.date() == Date::MAX {
+            // The usual notation of "never" is beyond the last instant.
+            let at = truncate_to_micros(Timestamp::MAX)?;
+            return Some(Self {
+                at,
+                offset_minutes: 0,
+            });
+        }
         let offset_minutes = i16::try_from(offset.seconds() / 60).ok()?;
         Some(Self {
             at: truncate_to_micros(offset.to_timestamp(at).ok()?)?,
