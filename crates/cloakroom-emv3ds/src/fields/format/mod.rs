@@ -184,7 +184,7 @@ impl Format {
             }
             Self::Second => has_length(text, 14, 14) && is_digits(text) && is_second(text),
             Self::Currency => is_iso_number(text, |n| !(955..=964).contains(&n) && n != 999),
-            Self::Country => is_iso_number(text, |n| n < 901),
+            Self::Country => is_iso_number(text, |n| rust_iso3166::from_numeric(n).is_some()),
             Self::Base64 { bytes } => STANDARD.decode(text).is_ok_and(|raw| raw.len() == *bytes),
             _ => false,
         }

@@ -168,10 +168,11 @@ pub(super) fn minutes(value: &Value) -> Option<u64> {
 /// The ISO 4217 numeric code of a currency that is given by numeric or alphabetic code.
 pub(super) fn currency(value: &Value) -> Option<String> {
     let text = value.as_str()?;
-    if text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(text.to_owned());
-    }
-    let currency = Currency::from_code(text)?;
+    let is_number = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let currency = match is_number {
+        true => Currency::from_numeric(text.parse().ok()?)?,
+        false => Currency::from_code(text)?,
+    };
     Some(format!("{:03}", currency.numeric()))
 }
 

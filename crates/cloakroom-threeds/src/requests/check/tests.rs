@@ -31,7 +31,9 @@ fn values_are_converted_to_protocol_formats() {
     assert_eq!(currency(&json!("EUR")).as_deref(), Some("978"));
     assert_eq!(currency(&json!("826")).as_deref(), Some("826"));
     assert_eq!(currency(&json!("ALL")).as_deref(), Some("008"));
-    assert_eq!(currency(&json!("XQQ")), None);
+    for unknown in ["XQQ", "000", "123", "98", "+78"] {
+        assert_eq!(currency(&json!(unknown)), None, "{unknown}");
+    }
     assert_eq!(currency(&json!(978)), None);
     assert_eq!(subdivision("US-CA"), "CA");
     assert_eq!(subdivision("CA"), "CA");
