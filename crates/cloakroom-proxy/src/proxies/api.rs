@@ -243,6 +243,18 @@ fn reject_unsupported(
     headers: &HeaderMap,
     new: &NewProxy,
 ) -> Result<(), ApiError> {
+    if new.proxy_host.is_some() {
+        return Err(ApiError::not_built(
+            "Proxies have no host names of their own. Leave out `proxy_host`, and send requests to `/proxy` with the key of the \
+             proxy in BT-PROXY-KEY.",
+        ));
+    }
+    if new.client_certificate.is_some() {
+        return Err(ApiError::not_built(
+            "Proxies have no client certificates of their own. Leave out `client_certificate`; the operator configures a \
+             certificate for the host and the tenant in `egress.destinations_file`.",
+        ));
+    }
     let mut broken = Vec::new();
     let removed = [
         ("request_reactor_id", &new.request_reactor_id),

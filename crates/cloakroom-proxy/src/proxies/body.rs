@@ -88,6 +88,14 @@ pub struct NewProxy {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub response_reactor_id: Option<Value>,
+    /// Not built; rejected rather than ignored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub proxy_host: Option<Value>,
+    /// Not built; rejected rather than ignored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub client_certificate: Option<Value>,
 }
 
 /// A reference to an application.
@@ -132,6 +140,8 @@ impl NewProxy {
             allowed_requests: Some(sealed.allowed_requests.clone()),
             request_reactor_id: None,
             response_reactor_id: None,
+            proxy_host: None,
+            client_certificate: None,
         }
     }
 }

@@ -43,6 +43,9 @@ const PROXY_HOSTNAME: &str = "Proxies have no host names of their own. Send requ
 const REACTOR_LOGS: &str =
     "Reactors are not built: the vault does not run code of tenants, so there is no log of it.";
 
+const CONNECTIONS: &str = "Cloakroom manages no connections to processors. `GET /orchestration/connection_formulas` describes their \
+     requests; send them through `/proxy`.";
+
 const MERCHANTS: &str = "Cloakroom enrolls no merchants: network tokens and the account updater need a contract with the card \
      networks.";
 
@@ -56,6 +59,7 @@ pub(super) fn reject(path: &str) -> ApiError {
         (None, ["proxies", _, "logs"]) => ApiError::not_built(PROXY_LOGS),
         (None, ["proxies", _, "hostname"]) => ApiError::not_built(PROXY_HOSTNAME),
         (None, ["reactors", _, "logs"]) => ApiError::not_built(REACTOR_LOGS),
+        (None, ["orchestration", "connections", ..]) => ApiError::not_built(CONNECTIONS),
         (None, ["tenants", _, "merchants", ..]) => ApiError::not_built(MERCHANTS),
         (None, _) => ApiError::not_found("There is no such path."),
     }

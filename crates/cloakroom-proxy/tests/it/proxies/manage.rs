@@ -142,6 +142,25 @@ async fn invalid_proxies_are_rejected_with_every_attribute() {
     }
 }
 
+#[tokio::test]
+async fn attributes_that_are_not_built_are_not_ignored() {
+    let fixture = Fixture::start().await;
+    for (attribute, expected) in [
+        ("proxy_host", "BT-PROXY-KEY"),
+        ("client_certificate", "destinations_file"),
+    ] {
+        let mut new = fixture.new_proxy();
+        new[attribute] = json!("x");
+        let rejected = fixture.manager.post("/proxies", new.clone()).await;
+        assert_eq!(rejected.status, StatusCode::NOT_IMPLEMENTED, "{attribute}");
+        let detail = rejected.body["detail"].as_str().unwrap();
+        assert!(detail.contains(expected), "{detail}");
+        new[attribute] = Value::Null;
+        let created = fixture.manager.post("/proxies", new).await;
+        assert_eq!(created.status, StatusCode::CREATED, "{}", created.body);
+    }
+}
+
 /// Covers 29.5.
 #[tokio::test]
 async fn code_and_encrypted_configuration_are_not_ignored() {
