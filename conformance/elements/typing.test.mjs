@@ -121,6 +121,24 @@ attempt("cardExpirationDate", "maxElapsedExpirationYear and showSpacing", async 
   });
 });
 
+attempt("cardExpirationDate", "filled in by a browser, also again", async () => {
+  for (const showSpacing of [true, false]) {
+    await withCheckout({ date: ["cardExpirationDate", { showSpacing }] }, {}, async (page) => {
+      const shown = showSpacing ? "12 / 30" : "12/30";
+      for (const filled of ["12/30", "1230", "12/30", "12 / 30", "12/2030", "2030-12", "1230"]) {
+        await input(page, "date").evaluate((node, text) => {
+          node.value = text;
+          node.dispatchEvent(new Event("input", { bubbles: true }));
+        }, filled);
+        assert.equal(await input(page, "date").inputValue(), shown, filled);
+      }
+      await input(page, "date").press("End");
+      await input(page, "date").press("Backspace");
+      assert.equal(await input(page, "date").inputValue(), shown.slice(0, -1));
+    });
+  }
+});
+
 attempt("text", "mask, validation, transform, maxLength and password", async () => {
   const ssn = [{ regex: "\\d" }, { regex: "\\d" }, { regex: "\\d" }, "-", { regex: "\\d" }, { regex: "\\d" }];
   const elements = {

@@ -86,6 +86,11 @@ export function parseExpiration(clean: string): Expiration | undefined {
 export function expirationFormat(options: { showsSpacing: () => boolean; maxElapsedYears: () => number; now: () => Date }): Format {
   return {
     clean: (text) => {
+      // The format of `cc-exp` in HTML, which browsers and password managers fill in.
+      const [, yearOf, monthOf] = /^\s*20(\d\d)-(\d\d)\s*$/.exec(text) ?? [];
+      if (yearOf !== undefined) {
+        return `${monthOf}${yearOf}`;
+      }
       const [first, second] = text.split(/[/\-. ]+/, 2);
       const [month, rest] = [digits(first ?? ""), digits(second ?? "")];
       // A month of one digit, typed with a separator or because no month starts with it.

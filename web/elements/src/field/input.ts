@@ -105,8 +105,11 @@ export function reformat(node: HTMLInputElement, format: Format, previous: strin
   const isAtEnd = caret === node.value.length;
   const before = format.clean(node.value.slice(0, caret)).length;
   let clean = format.clean(node.value);
-  // A deletion that only removed a separator removes the character before it too.
-  const removedSeparator = clean === previous && node.value.length < format.show(previous).length && isAtEnd;
+  // A deletion that only removed a separator removes the character before it too. A browser that fills in the same value again,
+  // without the separator, deletes nothing.
+  const shownBefore = format.show(previous);
+  const isDeletion = node.value.length < shownBefore.length && shownBefore.startsWith(node.value);
+  const removedSeparator = clean === previous && isDeletion && isAtEnd;
   if (removedSeparator) {
     clean = clean.slice(0, -1);
   }
