@@ -67,11 +67,13 @@ attempt("tokens.create", "deduplication keeps to one container", async () => {
 });
 
 attempt("tokens.create", "whoever may not read meets a duplicate and sees little of it", async () => {
+  const containers = [`/conformance/${randomInt(2 ** 40)}/`];
   const request = {
-    type: "token",
-    data: randomUUID(),
+    type: "card",
+    data: { number: "6011000990139424" },
     metadata: { secret: "yes" },
     deduplicateToken: true,
+    containers,
   };
   const first = await vault.tokens.create(request);
 
@@ -79,12 +81,22 @@ attempt("tokens.create", "whoever may not read meets a duplicate and sees little
 
   assert.deepEqual(met, {
     id: first.id,
-    type: "token",
+    type: "card",
     tenantId,
     fingerprint: first.fingerprint,
-    containers: ["/general/high/"],
+    containers,
     extras: { deduplicated: true, deduplicationBehavior: "read_existing" },
   });
+});
+
+attempt("tokens.create", "a public key compares nothing but cards", async () => {
+  const request = { type: "token", data: randomUUID(), deduplicateToken: true };
+  const first = await vault.tokens.create(request);
+
+  const other = await browser.tokens.create(request);
+
+  assert.notEqual(other.id, first.id);
+  assert.equal(other.fingerprint, undefined);
 });
 
 attempt("tokens.create", "twenty equal ones at once are one token", async () => {
@@ -195,7 +207,7 @@ attempt("tokens.create", "an alias that is taken gives way to a UUID", async () 
 });
 
 attempt("tokens.create", "a masked answer carries its fingerprint as well", async () => {
-  const created = await browser.tokens.create({ type: "token", data: randomUUID() });
+  const created = await browser.tokens.create({ type: "card", data: { number: "6011000990139424" } });
   const read = await vault.tokens.get(created.id);
 
   assert.deepEqual(given(created).extras, { deduplicated: false });

@@ -81,11 +81,13 @@ def test_deduplication_keeps_to_one_container(vault):
 
 @pytest.mark.calls("tokens.create")
 def test_whoever_may_not_read_meets_a_duplicate_and_sees_little_of_it(vault, browser):
+    containers = [f"/conformance/{random.randrange(2**40)}/"]
     request = {
-        "type": "token",
-        "data": value(),
+        "type": "card",
+        "data": {"number": "6011000990139424"},
         "metadata": {"secret": "yes"},
         "deduplicate_token": True,
+        "containers": containers,
     }
     first = vault.tokens.create(**request)
 
@@ -93,12 +95,23 @@ def test_whoever_may_not_read_meets_a_duplicate_and_sees_little_of_it(vault, bro
 
     assert met.model_dump(exclude_unset=True, by_alias=True) == {
         "id": first.id,
-        "type": "token",
+        "type": "card",
         "tenant_id": TENANT_ID,
         "fingerprint": first.fingerprint,
-        "containers": ["/general/high/"],
+        "containers": containers,
         "_extras": {"deduplicated": True, "deduplication_behavior": "read_existing"},
     }
+
+
+@pytest.mark.calls("tokens.create")
+def test_a_public_key_compares_nothing_but_cards(vault, browser):
+    request = {"type": "token", "data": value(), "deduplicate_token": True}
+    first = vault.tokens.create(**request)
+
+    other = browser.tokens.create(**request)
+
+    assert other.id != first.id
+    assert other.fingerprint is None
 
 
 @pytest.mark.calls("tokens.create")
@@ -207,7 +220,7 @@ def test_an_alias_that_is_taken_gives_way_to_a_uuid(vault):
 
 @pytest.mark.calls("tokens.create")
 def test_a_masked_answer_carries_its_fingerprint_as_well(vault, browser):
-    created = browser.tokens.create(type="token", data=value())
+    created = browser.tokens.create(type="card", data={"number": "6011000990139424"})
     read = vault.tokens.get(created.id)
 
     assert given(created)["extras"] == {"deduplicated": False}
