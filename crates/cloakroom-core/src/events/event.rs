@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
+use cloakroom_crypto::{equal_in_constant_time, sha256};
 use cloakroom_platform::card_numbers::contains_card_number;
 use cloakroom_platform::ids;
 use cloakroom_platform::storage::quote_field;
@@ -10,9 +11,9 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::EventKind;
-use crate::keys::{ControlKey, Renewal};
+use crate::keys::{ControlKey, Renewal, StoredMac};
 
-const DOMAIN: &str = "event.v1";
+const DOMAIN: &str = "event.v2";
 /// Approximate size of an event's row without its payload.
 const ROW_BYTES: usize = 400;
 
@@ -90,7 +91,7 @@ pub(crate) struct Origin<'a> {
     pub trace_id: &'a str,
 }
 
-/// An event as stored. The MAC proves that Cloakroom wrote it for this tenant.
+/// An event as stored. The MAC proves that Cloakroom wrote it for this tenant and webhook.
 pub struct SignedEvent {
     pub id: Uuid,
     pub event_type: String,
@@ -104,21 +105,27 @@ pub struct SignedEvent {
 }
 
 impl SignedEvent {
-    /// Whether the row is unchanged. The time of the event is not covered: the database sets it.
-    pub fn is_genuine(&self, key: &ControlKey, tenant: i32) -> bool {
-        let actor = self.actor.unwrap_or_default();
-        key.verifies(
-            DOMAIN,
-            &self.parts(&tenant.to_be_bytes(), actor.as_bytes()),
-            &self.mac,
-        )
+    /// Whether the row is unchanged and belongs to this webhook. The time of the event is not covered: the database sets
+    /// it.
+    pub fn is_genuine(&self, key: &ControlKey, tenant: i32, webhook: Uuid) -> bool {
+        let (tenant, actor) = (tenant.to_be_bytes(), self.actor.unwrap_or_default());
+        let parts = self.parts(&tenant, actor.as_bytes());
+        let mac = key.authenticate_like(&self.mac, DOMAIN, &parts);
+        mac.is_some_and(|mac| equal_in_constant_time(&bind(&mac, webhook), &self.mac))
     }
 
     /// Verifies the row, and computes its MAC again if a former version of the key made it.
-    pub fn renew(&self, key: &ControlKey, tenant: i32) -> Renewal {
+    pub fn renew(&self, key: &ControlKey, tenant: i32, webhook: Uuid) -> Renewal {
+        if !self.is_genuine(key, tenant, webhook) {
+            return Renewal::Altered;
+        }
         let (tenant, actor) = (tenant.to_be_bytes(), self.actor.unwrap_or_default());
         let parts = self.parts(&tenant, actor.as_bytes());
-        key.renew(DOMAIN, &parts, &self.mac)
+        let renewed = bind(&key.authenticate(DOMAIN, &parts), webhook);
+        match renewed[..] == self.mac[..] {
+            true => Renewal::Current,
+            false => Renewal::Renewed(renewed),
+        }
     }
 
     fn parts<'a>(&'a self, tenant: &'a [u8; 4], actor: &'a [u8; 16]) -> [&'a [u8]; 8] {
@@ -133,6 +140,16 @@ impl SignedEvent {
             self.payload.as_bytes(),
         ]
     }
+}
+
+/// Binds the MAC of an event to a webhook, as `insert_events!` does. Which webhooks receive an event is decided by the
+/// statement that inserts it, which cannot compute MACs. It stores only these digests, so the MAC itself, from which one
+/// for another webhook could be made, is in no row.
+fn bind(mac: &StoredMac, webhook: Uuid) -> StoredMac {
+    let mut bound = *mac;
+    let digest = sha256(&[&mac[..], webhook.as_bytes()].concat());
+    bound[4..].copy_from_slice(&digest);
+    bound
 }
 
 /// Signs an event and encodes it as a composite literal of `webhook_event`.

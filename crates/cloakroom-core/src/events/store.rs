@@ -14,7 +14,7 @@ use crate::keys::ControlKey;
 ///
 /// `recorded_at` is the order of events. It is read once, after the change has its locks: the start of the transaction
 /// may precede an earlier change that it waited for. `offset 0` makes the webhooks of a tenant one index probe: a join
-/// would read the webhooks of all tenants.
+/// would read the webhooks of all tenants. The stored MAC is bound to the webhook, like `bind` in `event.rs`.
 #[macro_export]
 macro_rules! insert_events {
     ($events:expr, $done:literal) => {
@@ -31,7 +31,9 @@ macro_rules! insert_events {
             ") as written)
                        + event.position * interval '1 microsecond',
                    event.payload, ",
-            $crate::fenced_mac!("event.mac"),
+            $crate::fenced_mac!(
+                "(substring(event.mac from 1 for 4) || sha256(event.mac || uuid_send(webhook.webhook_id)))"
+            ),
             "
             from unnest(",
             $events,

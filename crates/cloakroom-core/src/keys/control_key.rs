@@ -57,6 +57,18 @@ impl ControlKey {
             .map_or([0; 36], |active| stored_mac(active, domain, parts))
     }
 
+    /// Computes the MAC of the parts with the version that `stored` names, if this process has it.
+    pub fn authenticate_like(
+        &self,
+        stored: &[u8],
+        domain: &str,
+        parts: &[&[u8]],
+    ) -> Option<StoredMac> {
+        let (version, versions) = (version_of(stored), self.versions());
+        let named = versions.iter().find(|key| Some(key.version) == version)?;
+        Some(stored_mac(named, domain, parts))
+    }
+
     /// Whether `stored` is the MAC of the parts under the version that it names.
     pub fn verifies(&self, domain: &str, parts: &[&[u8]], stored: &[u8]) -> bool {
         let versions = self.versions();

@@ -62,12 +62,13 @@ async fn prepare_and_send(
     claimed: &ClaimedDelivery,
 ) -> Outcome {
     let control = server.keys.control();
-    if !claimed.event.is_genuine(control, endpoint.tenant.number) {
+    let (tenant, webhook) = (endpoint.tenant.number, endpoint.row.id);
+    if !claimed.event.is_genuine(control, tenant, webhook) {
         tracing::error!(
             error.kind = "altered_row",
             tenant.id = %endpoint.tenant.uuid,
             webhook.id = %endpoint.row.id,
-            "an event was changed outside the vault; it is not delivered"
+            "an event was changed or copied outside the vault; it is not delivered"
         );
         return Outcome::Failed("altered_row");
     }

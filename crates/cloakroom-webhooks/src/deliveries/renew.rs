@@ -31,7 +31,7 @@ pub async fn renew_macs(
     let control = vault.keys.control();
     let (mut rows, mut renewed) = (RenewedRows::default(), Vec::new());
     for (id, event) in page {
-        let renewal = event.renew(control, id.tenant);
+        let renewal = event.renew(control, id.tenant, id.webhook);
         if let Some(after) = rows.examine(("webhook_delivery", &id.event), renewal) {
             renewed.push((id, event.mac, after.to_vec()));
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cloakroom::ids;
 use cloakroom::jobs::maintain_webhooks_once;
 use http::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Fixture;
 use super::endpoint::Behavior::{Redirect, Slow, Status};
@@ -466,6 +466,31 @@ async fn an_altered_event_is_not_delivered() {
 
     assert_eq!(logged["last_error"], "altered_row");
     assert_eq!(fixture.endpoint.count(), 0);
+}
+
+/// SQL cannot send an event to a webhook that did not subscribe to it.
+#[tokio::test]
+async fn an_event_copied_to_another_webhook_is_not_delivered() {
+    let mut fixture = Fixture::start().await;
+    let webhook = fixture.subscribe(&["token.created"]).await;
+    fixture.create_token().await;
+    let other = fixture.subscribe(&["tenant.updated"]).await;
+    let copy = "insert into webhook_delivery (tenant_id, webhook_id, event_id, event_type, entity, actor_type,
+            actor_id, trace_id, occurred_at, recorded_at, payload, mac)
+        select tenant_id, $1::text::uuid, event_id, event_type, entity, actor_type,
+            actor_id, trace_id, occurred_at, recorded_at, payload, mac
+        from webhook_delivery";
+    assert_eq!(fixture.sql(copy, &[&other]).await, 1);
+    fixture.deliver();
+
+    let copied = fixture
+        .wait_for_log(&other, |delivery| delivery["attempts"] == 1)
+        .await;
+
+    assert_eq!(copied["last_error"], "altered_row");
+    let own = |delivery: &Value| delivery["state"] == "delivered";
+    fixture.wait_for_log(&webhook, own).await;
+    assert_eq!(fixture.endpoint.count(), 1);
 }
 
 /// The tenant's list of hosts applies when events are sent, not only when the webhook is saved.
