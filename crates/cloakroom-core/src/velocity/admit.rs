@@ -45,18 +45,13 @@ pub async fn admit(
         None => None,
     };
     let now = Uptime::now();
-    let wait = match shared {
-        Some(None) => {
-            velocity.memory().insert(&check.numbers, now);
-            None
-        }
-        Some(wait) => wait,
-        None => {
-            let mut memory = velocity.memory();
-            let blocked = check.client.and_then(|it| memory.block_remaining(&it, now));
-            blocked.or_else(|| memory.admit(&check.numbers, check.limit, now))
-        }
-    };
+    // The node's own counts decide as well: deleting the counters in Redis admits no further number. Rejected numbers are
+    // not counted, so Redis is asked first.
+    let wait = shared.flatten().or_else(|| {
+        let mut memory = velocity.memory();
+        let blocked = check.client.and_then(|it| memory.block_remaining(&it, now));
+        blocked.or_else(|| memory.admit(&check.numbers, check.limit, now))
+    });
     match wait {
         None => Ok(()),
         Some(retry_after) => Err(reject(velocity, caller, "numbers", retry_after).await),

@@ -54,9 +54,9 @@ async fn count_of_client(velocity: &Velocity, client: Group, count: usize) -> Op
         }
         None => None,
     };
-    // Counted in memory as well, in case Redis becomes unavailable.
+    // Counted in memory as well, in case Redis becomes unavailable or loses its counters.
     let own = velocity
         .memory()
         .count_invalid(client, count, Uptime::now());
-    shared.unwrap_or(own)
+    shared.flatten().max(own)
 }

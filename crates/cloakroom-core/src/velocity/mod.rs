@@ -9,8 +9,8 @@
 //! [`count_invalid_numbers`].
 //!
 //! Nodes share counters in Redis (`store`), with concurrent requests batched into one call. Each
-//! node also counts the numbers that it admitted itself (`memory`); those counters decide when
-//! Redis is unavailable or not configured.
+//! node also counts the numbers that it admitted itself (`memory`). A number is rejected if either
+//! rejects it, so deleting counters in Redis admits no more than a node without Redis would.
 
 mod admit;
 mod allowance;

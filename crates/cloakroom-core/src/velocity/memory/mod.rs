@@ -118,7 +118,7 @@ impl Memory {
     }
 
     /// Counts numbers that were admitted.
-    pub(super) fn insert(&mut self, numbers: &[NumberDigests], now: Uptime) {
+    fn insert(&mut self, numbers: &[NumberDigests], now: Uptime) {
         evict(&mut self.cards, now, admit::WINDOW);
         if GROUPS_MAX <= self.volumes.len() {
             self.volumes.retain(|_, volume| !volume.is_expired(now));

@@ -5,7 +5,7 @@ use cloakroom_testkit::{Client, TestRedis, grants, rule};
 use http::{Method, StatusCode};
 use serde_json::json;
 
-use super::{attacker, card, is_accepted, start};
+use super::{FORGET, attacker, card, is_accepted, start};
 
 /// 16 digits that fail the Luhn check.
 const INVALID: &str = "4242424242424241";
@@ -54,6 +54,23 @@ async fn public_keys_that_send_invalid_numbers_are_blocked_for_ten_minutes() {
         assert_eq!(note.status, StatusCode::CREATED);
         assert_eq!(another.status, StatusCode::CREATED, "{}", another.body);
     }
+}
+
+#[tokio::test]
+async fn deleted_counters_in_redis_tolerate_no_further_invalid_number() {
+    let redis = TestRedis::start(&[]).await;
+    let vault = start(Some(&redis)).await;
+    let client = attacker(&vault, ApplicationKind::Public).await;
+
+    let mut tolerated = 0;
+    for _ in 0..5 {
+        tolerated += send_invalid(std::slice::from_ref(&client), 6).await;
+        redis.script(FORGET, "").await;
+    }
+    let valid = client.post("/tokens", card("4242424242424242")).await;
+
+    assert_eq!(tolerated, 10);
+    assert!(!is_accepted(&valid));
 }
 
 /// Covers 23.5.

@@ -5,7 +5,7 @@ use cloakroom_testkit::{Client, LogCapture, SeededRng, TestRedis, grants, passes
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{ALLOWED, BIN, attacker, candidates, card, holder, is_accepted, start};
+use super::{ALLOWED, BIN, FORGET, attacker, candidates, card, holder, is_accepted, start};
 
 /// A sample of the hundred thousand valid numbers that share six digits; no two share eight.
 fn six_digit_candidates() -> Vec<String> {
@@ -74,6 +74,21 @@ async fn without_redis_each_node_continues_from_its_own_counts() {
     let second = first.second_node().await;
     let client = attacker(&second, ApplicationKind::Public).await;
     assert_eq!(attack(&[client], &candidates).await, ALLOWED);
+}
+
+#[tokio::test]
+async fn deleted_counters_in_redis_admit_no_further_number() {
+    let redis = TestRedis::start(&[]).await;
+    let vault = start(Some(&redis)).await;
+    let client = attacker(&vault, ApplicationKind::Private).await;
+
+    let mut accepted = 0;
+    for numbers in candidates()[..60].chunks(6) {
+        accepted += attack(std::slice::from_ref(&client), numbers).await;
+        redis.script(FORGET, "").await;
+    }
+
+    assert_eq!(accepted, ALLOWED);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -198,6 +213,9 @@ async fn numbers_are_counted_for_an_hour() {
     let numbers = candidates();
 
     let first = attack(std::slice::from_ref(&client), &numbers[..20]).await;
+    // A node without counts of its own.
+    let second = vault.second_node().await;
+    let client = client.at(&second.base_url);
     redis.script(AGE, "3590000").await;
     let almost = attack(std::slice::from_ref(&client), &numbers[20..30]).await;
     redis.script(AGE, "10000").await;
@@ -266,7 +284,7 @@ const TRAFFIC: &str = "local interval = math.floor(redis.call('TIME')[1] / 600) 
     for _, volume in ipairs(redis.call('KEYS', '*velocity:volume:*')) do \
     redis.call('HSET', volume, interval, ARGV[1]) end";
 
-/// `allowance.rs` tests the limit of a single node; this is the one in Redis.
+/// `allowance.rs` tests the limit of a single node; this is the one in Redis. No node admits more than ten by itself.
 #[tokio::test]
 async fn the_limit_grows_with_the_volume_of_the_bin() {
     for (volume, allowed) in [("7000", ALLOWED), ("72000", 28), ("720000", 33)] {
@@ -275,9 +293,16 @@ async fn the_limit_grows_with_the_volume_of_the_bin() {
         let client = attacker(&vault, ApplicationKind::Private).await;
         let numbers = candidates();
 
+        let nodes = [
+            vault.second_node().await,
+            vault.second_node().await,
+            vault.second_node().await,
+        ];
         let first = attack(std::slice::from_ref(&client), &numbers[..1]).await;
         redis.script(TRAFFIC, volume).await;
-        let others = attack(&[client], &numbers[1..60]).await;
+        let mut clients = vec![client.clone()];
+        clients.extend(nodes.iter().map(|node| client.at(&node.base_url)));
+        let others = attack(&clients, &numbers[1..60]).await;
 
         assert_eq!(first + others, allowed, "{volume}");
     }
