@@ -2,7 +2,7 @@
 
 use cloakroom_scratch::{Postgres, PostgresOptions};
 
-use crate::support::{Deployment, cloakroom, outcome};
+use crate::support::{Deployment, cloakroom, outcome, query};
 
 /// A world-readable configuration file with a password is a warning, and in production an error.
 #[test]
@@ -88,6 +88,48 @@ fn doctor_reports_errors_warnings_and_ok() {
         "{}",
         healthy.stdout
     );
+}
+
+/// An administrator of the database adds them without touching a row.
+#[test]
+fn doctor_names_objects_and_settings_that_no_migration_made() {
+    let deployment = Deployment::start();
+    deployment.run_ok(&["migrate"]);
+    let clean = deployment.run(&["doctor"]);
+    query(
+        &deployment.postgres,
+        "create function noop() returns trigger language plpgsql as 'begin return null; end';
+         create function keep() returns event_trigger language plpgsql as 'begin end';
+         create trigger drop_entries before insert on log for each row execute function noop();
+         create event trigger watch on ddl_command_end execute function keep();
+         create rule hide as on delete to token do instead nothing;
+         create policy hide_token on token using (false);
+         alter table token enable row level security;
+         create view tokens as select * from token;
+         do $$ begin
+             execute format('alter role %I set lock_timeout = 1', session_user);
+             execute format('alter database %I set default_transaction_read_only = off', current_database());
+         end $$",
+    );
+
+    let found = deployment.run(&["doctor"]);
+
+    let kept = "no triggers, rules, policies, functions, views or settings but those of migrations";
+    assert!(clean.stdout.contains(kept), "{}", clean.stdout);
+    for object in [
+        "trigger drop_entries on table log",
+        "event trigger watch",
+        "rule hide on table token",
+        "policy hide_token on table token",
+        "row-level security on table token",
+        "view tokens",
+        "function noop()",
+        "setting lock_timeout=1 of role",
+        "setting default_transaction_read_only=off of the database",
+    ] {
+        assert!(found.stdout.contains(object), "{object}: {}", found.stdout);
+    }
+    assert!(!found.stdout.contains("drop_log_days"), "{}", found.stdout);
 }
 
 #[test]

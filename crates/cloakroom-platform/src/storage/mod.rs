@@ -24,7 +24,7 @@ pub use self::migrations::{
     MIGRATIONS, Migration, applied, check, grant, migrate, set_log_retention,
 };
 pub use self::redis::{Persistence, Redis, RedisUnavailable, Script};
-pub use self::server::{Session, clock_skew, session, settings};
+pub use self::server::{Session, clock_skew, foreign_objects, session, settings};
 pub use self::statement::{Statement, statements};
 pub use self::transaction::Transaction;
 

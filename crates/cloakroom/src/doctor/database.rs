@@ -187,3 +187,24 @@ pub(super) async fn check_migrations(connection: &Connection) -> Finding {
         Err(error) => Finding::new(Severity::Bad, "migrations", error.to_string()),
     }
 }
+
+/// What an administrator of the database can add without touching a row: a trigger that drops entries of the audit log, a
+/// policy that hides tokens, a setting that changes statements.
+pub(super) async fn check_foreign_objects(connection: &Connection) -> Vec<Finding> {
+    let objects = match storage::foreign_objects(connection).await {
+        Ok(objects) => objects,
+        Err(error) => return vec![Finding::new(Severity::Bad, "database", error.to_string())],
+    };
+    if objects.is_empty() {
+        let what =
+            "no triggers, rules, policies, functions, views or settings but those of migrations";
+        return vec![Finding::new(Severity::Good, "database", what)];
+    }
+    let finding = |object: &String| {
+        let what = format!(
+            "{object}: made by no migration, and can change what statements do; find out who made it, and remove it"
+        );
+        Finding::new(Severity::Warning, "database", what)
+    };
+    objects.iter().map(finding).collect()
+}

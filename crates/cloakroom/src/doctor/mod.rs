@@ -13,7 +13,9 @@ use cloakroom_platform::storage::{self, Db, Persistence, Redis};
 use cloakroom_threeds::networks::CardNetworks;
 
 use self::cryptography::{check_certificates, check_cryptoperiods};
-use self::database::{check_clock, check_migrations, check_session, check_settings};
+use self::database::{
+    check_clock, check_foreign_objects, check_migrations, check_session, check_settings,
+};
 use self::vault::{check_keys, check_root_key};
 
 /// Severity of a finding.
@@ -57,6 +59,7 @@ pub async fn diagnose(config: &Config, path: Option<&Path>) -> Vec<Finding> {
             findings.extend(check_session(&connection, config).await);
             findings.push(check_clock(&connection).await);
             findings.push(check_migrations(&connection).await);
+            findings.extend(check_foreign_objects(&connection).await);
             // Without tables, or rights, the other checks would only fail for the same reason.
             if storage::applied(&connection)
                 .await
