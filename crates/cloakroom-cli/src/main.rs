@@ -184,7 +184,8 @@ fn main() -> ExitCode {
     harden::process();
     operator::set_name(arguments.operator.clone());
     output::set_format(arguments.output);
-    match run(arguments) {
+    let allowed = operator::check_configuration(arguments.config.as_deref());
+    match allowed.and_then(|()| run(arguments)) {
         Ok(code) => code,
         Err(error) => {
             report(&error);

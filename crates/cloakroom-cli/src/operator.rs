@@ -1,13 +1,17 @@
 //! The operator of this command: the operating system user, also behind `sudo`, and the name given with `--as`.
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::bail;
 use cloakroom::audit::Operator;
-use nix::unistd::{Uid, User, getuid};
+use nix::unistd::{Uid, User, geteuid, getuid};
 
 /// The kernel's login uid of a process that was not started from a login session.
 const NO_LOGIN: u32 = u32::MAX;
+
+/// The configuration file of the packages, which only root can write.
+const PACKAGED: &str = "/etc/cloakroom/cloakroom.toml";
 
 static NAME: OnceLock<String> = OnceLock::new();
 
@@ -16,6 +20,29 @@ pub(crate) fn set_name(name: Option<String>) {
     if let Some(name) = name {
         // Set only once, after the arguments are parsed.
         let _ = NAME.set(name);
+    }
+}
+
+/// Rejects a configuration file of a person who runs this command with the rights of another user, as with `sudo`. The
+/// file names libraries to load and keys to read: whoever writes it has these rights for everything.
+pub(crate) fn check_configuration(path: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = path.filter(|path| *path != Path::new(PACKAGED)) else {
+        return Ok(());
+    };
+    let (own, rights) = (geteuid(), |uid| {
+        account(uid).unwrap_or_else(|| format!("user {uid}"))
+    });
+    let persons = [login_user(), sudo_variable()];
+    match persons.into_iter().flatten().find(|person| *person != own) {
+        None => Ok(()),
+        Some(person) => bail!(
+            "{} runs this command with the rights of {}, so it reads no other configuration file than {PACKAGED}, and {} is \
+             another one; use `--config {PACKAGED}`, or log in as {}",
+            rights(person),
+            rights(own),
+            path.display(),
+            rights(own),
+        ),
     }
 }
 
@@ -58,21 +85,29 @@ fn account(uid: Uid) -> Option<String> {
 /// The login user, which `sudo` does not change; without a login session, the user who ran `sudo`, or that of the
 /// process. Also returns whether there is a login session.
 fn user() -> (Uid, bool) {
-    let login = std::fs::read_to_string("/proc/self/loginuid");
-    let login = login.ok().and_then(|text| text.trim().parse().ok());
-    match login.filter(|uid| *uid != NO_LOGIN) {
-        Some(uid) => (Uid::from_raw(uid), true),
+    match login_user() {
+        Some(uid) => (uid, true),
         None => (sudo_user().unwrap_or_else(getuid), false),
     }
 }
 
+/// The user of the login session, if there is one.
+fn login_user() -> Option<Uid> {
+    let login = std::fs::read_to_string("/proc/self/loginuid").ok()?;
+    let uid = login.trim().parse().ok().filter(|uid| *uid != NO_LOGIN);
+    uid.map(Uid::from_raw)
+}
+
 /// The user who ran `sudo`. Only root is believed: every other user can set the variable.
+fn sudo_user() -> Option<Uid> {
+    sudo_variable().filter(|_| getuid().is_root())
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the variable of sudo is no setting"
 )]
-fn sudo_user() -> Option<Uid> {
+fn sudo_variable() -> Option<Uid> {
     let uid = std::env::var("SUDO_UID").ok()?;
-    let uid = uid.parse().ok().map(Uid::from_raw);
-    uid.filter(|_| getuid().is_root())
+    uid.parse().ok().map(Uid::from_raw)
 }

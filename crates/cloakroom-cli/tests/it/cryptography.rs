@@ -247,9 +247,9 @@ fn the_user_behind_sudo_is_logged() {
         return;
     }
     let deployment = deployment();
-    let mut command = deployment.command(&["tenant", "create", "--name", "S", "--type", "test"]);
-    command.env("SUDO_UID", "1");
-    assert!(outcome(command).success);
+    let command = ["tenant", "create", "--name", "S", "--type", "test"];
+    let created = outcome(deployment.sudo("1", &command));
+    assert!(created.success, "{}", created.stderr);
 
     let sql =
         "select origin from log where entity_kind = 7 order by created_at desc, seq desc limit 1";

@@ -121,6 +121,15 @@ impl Deployment {
         command
     }
 
+    /// A command that this user runs with `sudo`. Settings are in the environment: such commands read no file of a test.
+    pub(crate) fn sudo(&self, uid: &str, arguments: &[&str]) -> Command {
+        let mut command = cloakroom(arguments);
+        command.env("SUDO_UID", uid);
+        command.env("CLOAKROOM__DATABASE__URL", self.postgres.url());
+        command.env("CLOAKROOM__ROOT_KEY__FILE", self.path("root.key"));
+        command
+    }
+
     /// Starts a node and waits until it is ready.
     pub(crate) fn serve(&self) -> Node {
         self.serve_by(self.command(&["serve"]))

@@ -384,9 +384,7 @@ fn export_command(source: &Vault, uid: &str, words: &str) -> Command {
     let (verb, rest) = words.split_once(' ').unwrap_or((words, ""));
     let mut arguments = vec!["export", verb, "--tenant", &source.tenant];
     arguments.extend(rest.split_whitespace());
-    let mut command = source.deployment.command(&arguments);
-    command.env("SUDO_UID", uid);
-    command
+    source.deployment.sudo(uid, &arguments)
 }
 
 fn assert_exports(run: Command) {

@@ -1,13 +1,18 @@
-//! Permissions of files that contain secrets.
+//! Permissions of files that contain secrets, and of those that decide what this process does.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
 
 use super::finding::Finding;
-use super::{Config, Environment};
+use super::{Config, Environment, Error};
 
 const READABLE_BY_GROUP: u32 = 0o040;
 const READABLE_BY_ALL: u32 = 0o004;
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// In such a folder, only the owner of a file can replace it.
+const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
 
 const HEADERS_FILE: &str = "telemetry.otlp_headers_file";
@@ -19,6 +24,32 @@ const SECRETS: [(&str, &str); 4] = [
     ("redis", "url"),
     ("egress", "connect_proxy"),
 ];
+
+/// The path by which to read a file that decides what this process does: a configuration, or a library. A process of root
+/// rejects it if someone else can change or replace it, because it would act for them. Links are resolved first, so that
+/// none is exchanged after the check.
+pub(super) fn trusted(path: &Path) -> Result<PathBuf, Error> {
+    if !geteuid().is_root() {
+        return Ok(path.to_owned());
+    }
+    let unreadable = |error: std::io::Error| super::unreadable(path, &error);
+    let resolved = path.canonicalize().map_err(unreadable)?;
+    for part in resolved.ancestors() {
+        let metadata = part.metadata().map_err(unreadable)?;
+        let (user, mode) = (metadata.uid(), metadata.mode());
+        let (problem, remedy) = match (user, mode & WRITABLE_BY_OTHERS) {
+            (ROOT, 0) => continue,
+            (ROOT, _) if metadata.is_dir() && mode & STICKY != 0 => continue,
+            (ROOT, _) => ("can be written by other users".to_owned(), "chmod go-w"),
+            _ => (format!("belongs to user {user}"), "chown root"),
+        };
+        return Err(Error::Untrusted {
+            path: path.to_owned(),
+            reason: format!("{0} {problem}; run `{remedy} {0}`", part.display()),
+        });
+    }
+    Ok(resolved)
+}
 
 pub(super) fn check(config: &Config, path: Option<&Path>) -> Vec<Finding> {
     let files = [

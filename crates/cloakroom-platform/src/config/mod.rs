@@ -111,6 +111,8 @@ pub enum Error {
         path.display()
     )]
     MissingOfVariable { path: PathBuf },
+    #[error("root reads {} only if nobody else can change it: {reason}", path.display())]
+    Untrusted { path: PathBuf, reason: String },
     #[error("{} is not valid TOML: {reason}", path.display())]
     Syntax { path: PathBuf, reason: String },
     #[error("a CLOAKROOM__ environment variable has an invalid name or value")]
@@ -230,6 +232,7 @@ fn load_from(
     config.database.resolve(&mut source.findings);
     config.redis.resolve(&mut source.findings);
     config.egress.resolve(&mut source.findings);
+    config.root_key.resolve(&mut source.findings);
 
     let sections = reference::sections().map(|description| description.section);
     let mut findings = source.finish(&sections);
@@ -270,7 +273,8 @@ fn merge_sources(
             .map_err(|_| Error::Variables)?;
     }
     if let Some(path) = path {
-        let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        let trusted = files::trusted(path)?;
+        let text = std::fs::read_to_string(trusted).map_err(|error| unreadable(path, &error))?;
         let file = File::from_str(&text, FileFormat::Toml);
         file.collect().map_err(|error| Error::Syntax {
             path: path.to_owned(),

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Error;
 use super::finding::Finding;
 use super::section::section;
 use super::setting::choice;
 use super::vault::Environment;
+use super::{Error, files};
 
 /// The longest time that a node serves without its key provider. The audit keys of the following day are certified this
 /// long before midnight.
@@ -80,6 +80,18 @@ choice! {
 }
 
 impl RootKey {
+    /// Resolves the library that this process loads.
+    pub(super) fn resolve(&mut self, findings: &mut Vec<Finding>) {
+        let module = self.pkcs11_module.as_deref().filter(|path| path.exists());
+        match module.map(files::trusted).transpose() {
+            Ok(None) => {}
+            Ok(trusted) => self.pkcs11_module = trusted,
+            Err(error) => {
+                findings.push(Finding::error("root_key.pkcs11_module", error.to_string()));
+            }
+        }
+    }
+
     /// Reads the settings of the former root key, if it is configured. Environment variables do not override them.
     pub fn load_previous(&self) -> Result<Option<Self>, Error> {
         let Some(path) = &self.previous else {

@@ -266,6 +266,57 @@ fn secret_files_readable_by_other_users_are_reported() {
     }
 }
 
+/// The configuration names a library that root loads, and keys that it reads.
+#[test]
+fn root_reads_no_configuration_that_others_can_change() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+
+    let folder = tempfile::tempdir().unwrap();
+    let (nested, link) = (
+        folder.path().join("nested"),
+        folder.path().join("link.toml"),
+    );
+    let (path, module) = (nested.join("cloakroom.toml"), nested.join("module.so"));
+    std::fs::create_dir(&nested).unwrap();
+    std::fs::write(&module, "").unwrap();
+    std::fs::write(&path, "[vault]\nenvironment = \"test\"\n").unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    if !nix::unistd::geteuid().is_root() {
+        // Only root can give files away; the pipeline runs as root.
+        return;
+    }
+    let other = folder.path().join("other.toml");
+    let text = format!("[root_key]\npkcs11_module = {module:?}\n");
+    std::fs::write(&other, text).unwrap();
+    let load = |path: &Path| load_file(path).map_err(|error| error.to_string());
+    let set_mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+
+    for path in [&path, &link, &other] {
+        load(path).unwrap();
+    }
+    for part in [&path, &nested, &module] {
+        let files = match part == &module {
+            true => vec![&other],
+            false => vec![&path, &link],
+        };
+        for file in files {
+            chown(part, Some(12_345), None).unwrap();
+            let given = load(file).unwrap_err();
+            chown(part, Some(0), None).unwrap();
+            set_mode(part, 0o775);
+            let writable = load(file).unwrap_err();
+            set_mode(part, 0o755);
+            assert!(given.contains("belongs to user 12345"), "{given}");
+            assert!(writable.contains("chmod go-w"), "{writable}");
+        }
+    }
+    // Others cannot replace a file of root in such a folder.
+    set_mode(&nested, 0o1777);
+    load(&path).unwrap();
+}
+
 #[test]
 fn missing_files_of_tls_are_reported() {
     let folder = tempfile::tempdir().unwrap();
