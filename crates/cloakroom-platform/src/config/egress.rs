@@ -75,6 +75,15 @@ impl Egress {
             .allowed_hosts
             .as_ref()
             .is_some_and(HostList::allows_any);
+        if allows_any && !self.allow_private_networks.is_empty() {
+            let message = "every tenant can send requests to every host in these networks, because egress.allowed_hosts is \
+                           `*`: list the hosts";
+            let setting = "egress.allow_private_networks";
+            findings.push(match is_production {
+                true => Finding::error(setting, message),
+                false => Finding::warning(setting, message),
+            });
+        }
         if is_production && allows_any {
             let message =
                 "tenants can send card data to any public host: list the hosts of your processors";

@@ -14,6 +14,8 @@ use super::setting::Setting;
 
 /// Minimum buffer size of the HTTP/1.1 parser.
 const HEADER_BYTES_MIN: usize = 8192;
+/// Shortest prefix of networks of proxies.
+const PROXY_PREFIX_MIN: u8 = 8;
 /// Default for `max_connections_per_address`, capped at a quarter of `max_connections`.
 const CONNECTIONS_PER_ADDRESS: usize = 512;
 
@@ -32,8 +34,8 @@ section! {
         /// Allows a production node to serve plaintext HTTP to other hosts. Set it only if a proxy directly in front of
         /// the node terminates TLS. Otherwise such a node does not start.
         pub allow_plaintext: bool = false,
-        /// Networks of the proxies in front of this node. `X-Forwarded-For` is trusted only from these networks.
-        /// If unset, the address of a client is the peer address of its connection.
+        /// Networks of the proxies in front of this node, none wider than /8. `X-Forwarded-For` is trusted only from these
+        /// networks. If unset, the address of a client is the peer address of its connection.
         pub trusted_proxies: Networks = Networks::default(),
         /// Timeout of the TLS handshake, and of receiving the headers of the next request. An idle HTTP/1.1 connection
         /// is closed after it. Behind a load balancer that reuses connections, set it longer than the idle timeout of
@@ -94,6 +96,13 @@ impl Http {
                 condition: "a proxy in front of this node terminates TLS",
             };
             findings.push(connection.finding());
+        }
+        if let Some(network) = self.trusted_proxies.wider_than(PROXY_PREFIX_MIN) {
+            let message = format!(
+                "{network} is wider than /{PROXY_PREFIX_MIN}: every client in it chooses the address by which it is limited, \
+                 blocked and recorded; list the addresses of your proxies only"
+            );
+            findings.push(Finding::error("http.trusted_proxies", message));
         }
         if self.max_header_bytes < HEADER_BYTES_MIN {
             let message = format!("must be at least {HEADER_BYTES_MIN}");

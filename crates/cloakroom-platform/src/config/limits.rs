@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::finding::Finding;
 use super::network::Networks;
 use super::section::section;
 use super::setting::choice;
@@ -25,6 +26,15 @@ section! {
         /// The same limit for batched requests, which create or read a single token. It is much higher than the number
         /// of connections, because one statement processes many of them.
         pub sharing_requests: usize = 96,
+    }
+}
+
+impl Limits {
+    pub(super) fn check(&self, findings: &mut Vec<Finding>) {
+        if !self.enabled {
+            let message = "is false: request rates are not limited";
+            findings.push(Finding::warning("limits.enabled", message));
+        }
     }
 }
 

@@ -161,7 +161,8 @@ impl Config {
         self.database.check(is_production, &mut findings);
         self.redis.check(is_production, &mut findings);
         self.root_key.check(self.vault.environment, &mut findings);
-        self.access.check(&mut findings);
+        self.access.check(is_production, &mut findings);
+        self.limits.check(&mut findings);
         self.quotas.check(&mut findings);
         self.audit.check(is_production, &mut findings);
         self.tenants.check(&mut findings);

@@ -40,6 +40,12 @@ impl Networks {
         })
     }
 
+    /// The first network with a shorter prefix than this.
+    pub(super) fn wider_than(&self, bits: u8) -> Option<String> {
+        let wide = self.0.iter().find(|network| network.bits < bits);
+        wide.map(Network::to_string)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -7,6 +7,8 @@ use super::section::section;
 
 const TOKENS_MAX: usize = 1_000;
 const CARD_VELOCITY_MAX: usize = 1_000;
+/// The limit of an application with much traffic, by the default of ten.
+const CARD_VELOCITY_USUAL: usize = 33;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// Three months stay online; the tables have partitions for a few more days.
 const LOG_RETENTION_MAX: Duration = Duration::from_secs(92 * 24 * 60 * 60);
@@ -56,6 +58,12 @@ impl Quotas {
         if !Self::CARD_VELOCITY.contains(&self.card_velocity) {
             let message = "must be from 1 to 1000";
             findings.push(Finding::error("quotas.card_velocity", message));
+        }
+        if self.card_velocity > CARD_VELOCITY_USUAL {
+            let message = "above 33, enumeration becomes practical: each application of every tenant can try this many numbers \
+                           per hour for a card whose first and last digits it knows; raise the quota of one tenant instead, \
+                           `cloakroom tenant quota --tenant TENANT card_velocity_limit=NUMBER`";
+            findings.push(Finding::warning("quotas.card_velocity", message));
         }
         if !Self::LOG_RETENTION.contains(&self.log_retention) {
             let message = "must be from 1h to 2208h (92 days)";

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cloakroom_core::access::AuthenticatedRow;
 use cloakroom_core::keys::{self, Record};
+use cloakroom_core::vault::Vault;
 use cloakroom_crypto::{PolicyDigest, Sensitive, secret_digest};
 use cloakroom_platform::ids::TenantId;
 use uuid::Uuid;
@@ -92,16 +93,16 @@ pub(super) async fn seal(
 
 /// Verifies a stored row and opens its sealed part.
 pub(super) async fn open(
-    server: &ProxyServer,
+    vault: &Vault,
     tenant: TenantId,
     stored: StoredProxy,
 ) -> Result<Proxy, Error> {
     let row = stored.row;
-    if !row.is_genuine(server.keys.control(), &stored.row_mac) {
+    if !row.is_genuine(vault.keys.control(), &stored.row_mac) {
         return Err(Error::Altered("proxy"));
     }
     let record = record(&row.id, row.row_version);
-    let opened = server.keys.open(tenant, &record, &row.sealed).await?;
+    let opened = vault.keys.open(tenant, &record, &row.sealed).await?;
     let sealed: SealedPart =
         serde_json::from_slice(opened.expose()).map_err(|_| keys::Error::Integrity)?;
     Ok(Proxy {

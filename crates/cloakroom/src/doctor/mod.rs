@@ -67,7 +67,7 @@ pub async fn diagnose(config: &Config, path: Option<&Path>) -> Vec<Finding> {
             {
                 findings.extend(check_keys(config).await);
                 findings.extend(check_cryptoperiods(config).await);
-                findings.push(check_limits(config).await);
+                findings.extend(check_limits(config).await);
             }
         }
         Err(error) => findings.push(Finding::new(Severity::Bad, "database", error.to_string())),
@@ -129,18 +129,18 @@ fn check_card_networks(config: &Config) -> Option<Finding> {
 }
 
 /// Nodes share their counters through Redis; without it, each has its share of every limit.
-async fn check_limits(config: &Config) -> Finding {
+async fn check_limits(config: &Config) -> Option<Finding> {
     let finding = |severity, what: String| Finding::new(severity, "limits", what);
     let table = match rate_limits::Table::load(&config.limits) {
         Ok(table) => table,
-        Err(error) => return finding(Severity::Bad, error.to_string()),
+        Err(error) => return Some(finding(Severity::Bad, error.to_string())),
     };
     if !config.limits.enabled {
-        let what = "limits.enabled is false: request rates are not limited";
-        return finding(Severity::Warning, what.to_owned());
+        // A finding of the configuration.
+        return None;
     }
     let nodes = async { rate_limits::count_nodes(&Db::open(&config.database)?).await };
-    match nodes.await {
+    Some(match nodes.await {
         Ok(nodes) if nodes > 1 && config.redis.url.is_none() => {
             let what = format!(
                 "{nodes} nodes run without redis.url: each admits a share of every limit by itself, so a \
@@ -150,7 +150,7 @@ async fn check_limits(config: &Config) -> Finding {
         }
         Ok(_) => finding(Severity::Good, active_limits(&config.limits, &table)),
         Err(error) => finding(Severity::Bad, error.to_string()),
-    }
+    })
 }
 
 fn active_limits(limits: &config::Limits, table: &rate_limits::Table) -> String {

@@ -6,6 +6,8 @@ use cloakroom_core::{access, keys};
 use cloakroom_management::tenants;
 use cloakroom_platform::api::format_utc;
 use cloakroom_platform::config::{Config, Provider};
+use cloakroom_platform::ids::TenantId;
+use cloakroom_proxy::proxies;
 use cloakroom_tokens::tokens::{HistoryReport, Scope, verify_histories};
 
 use super::{Finding, Severity};
@@ -29,6 +31,7 @@ pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
             deletions,
             sinks,
             histories,
+            open_proxies,
         }) => {
             let mut findings = vec![];
             let to_finding = |what: &String| Finding::new(Severity::Bad, "keys", what);
@@ -42,6 +45,7 @@ pub(super) async fn check_keys(config: &Config) -> Vec<Finding> {
                 findings.push(Finding::new(Severity::Good, "keys", what));
             }
             findings.extend(check_tenants(&rows, &deletions, config));
+            findings.extend(open_proxies);
             findings.extend(sinks);
             findings.extend(check_histories(&histories));
             findings
@@ -136,6 +140,7 @@ struct VaultReport {
     /// Sinks of the audit log.
     sinks: Vec<Finding>,
     histories: HistoryReport,
+    open_proxies: Vec<Finding>,
 }
 
 async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
@@ -145,6 +150,7 @@ async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
     let root = vault.keys.root();
     let environment = vault.keys.environment();
     let keys = keys::inspect(&vault.db, root, environment, &rows.tenants).await?;
+    let open_proxies = check_proxies(&vault, &rows.tenants).await;
     let sample = Scope::Sample(SAMPLE);
     Ok(VaultReport {
         rows,
@@ -153,7 +159,28 @@ async fn verify_vault(config: &Config) -> Result<VaultReport, vault::Error> {
         deletions: tenants::list_deletions(&vault).await?,
         sinks: check_sinks(&vault).await,
         histories: verify_histories(&vault, sample, |_| {}).await?,
+        open_proxies,
     })
+}
+
+/// Proxies that everybody who knows their key can invoke, such as visitors of a page that contains it.
+async fn check_proxies(vault: &Vault, tenants: &[TenantId]) -> Vec<Finding> {
+    let warning = |what: String| Finding::new(Severity::Warning, "proxies", what);
+    let mut findings = Vec::new();
+    for tenant in tenants {
+        match proxies::list_open(vault, *tenant).await {
+            Ok(open) => findings.extend(open.iter().map(|id| {
+                let tenant = tenant.uuid;
+                warning(format!(
+                    "proxy {id} of tenant {tenant} has require_auth = false: everybody who knows its key sends any request to \
+                     its destination, with the credentials that its transforms add; set require_auth to true unless this is \
+                     intended"
+                ))
+            })),
+            Err(error) => findings.push(warning(format!("tenant {}: {error}", tenant.uuid))),
+        }
+    }
+    findings
 }
 
 /// Checkpoints and entries of the audit log that a sink has not received.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cloakroom::access::ApplicationKind::{Management, Private, Public};
 use cloakroom::tenants::{self, TenantChanges};
-use cloakroom_testkit::{Client, TestRedis, TestResponse};
+use cloakroom_testkit::{Client, LogCapture, TestRedis, TestResponse};
 use http::Method;
 use serde_json::json;
 use tokio::time::sleep;
@@ -77,6 +77,29 @@ async fn key_or_ip_uses_two_counters_and_rejections_count_toward_neither() {
     }
 
     assert_eq!(found, [200, 200, 200, 429, 200, 429, 200, 200, 429, 200]);
+}
+
+#[tokio::test]
+async fn an_unlisted_proxy_is_reported_once() {
+    let lines = LogCapture::start();
+    let table = limit(
+        "private",
+        "application = \"private\"; counter = \"key\"; requests = 9; window = \"1m\"; action = \"throttle\"",
+    );
+    let deployment = Deployment::start(&table, None, |config| {
+        config.http.trusted_proxies = "10.0.0.0/8".parse().unwrap();
+    })
+    .await;
+    let client = deployment.client(Private).await;
+
+    let without = client.get(CHEAP).await;
+    let before = lines.count("unlisted_proxy");
+    for address in ["192.0.2.1", "192.0.2.2"] {
+        get_from(&client, address).await;
+    }
+
+    assert_eq!((without.status.as_u16(), before), (200, 0));
+    assert_eq!(lines.count("unlisted_proxy"), 1, "{}", lines.text());
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The IP address of a client, behind trusted proxies.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use http::{HeaderMap, HeaderName};
 use rustls_pki_types::CertificateDer;
@@ -33,6 +33,9 @@ impl ClientAddr {
             .iter()
             .rev()
             .flat_map(|line| line.rsplit(|byte| *byte == b','));
+        if !lines.is_empty() && !trusted.contain(address) {
+            report_unlisted(address);
+        }
         for entry in entries {
             if !trusted.contain(address) {
                 break;
@@ -44,6 +47,20 @@ impl ClientAddr {
         }
         Self(address)
     }
+}
+
+/// Warns once of what may be a proxy that is not listed: all of its clients then share one address, and one of them can
+/// have all others limited or blocked. Clients can send the header, too.
+fn report_unlisted(peer: IpAddr) {
+    static REPORTED: Once = Once::new();
+    REPORTED.call_once(|| {
+        tracing::warn!(
+            error.kind = "unlisted_proxy",
+            client.address = %peer,
+            "a peer sent X-Forwarded-For, but is not in http.trusted_proxies; if it is your proxy, list it, because limits, \
+             blocks and audit entries take all of its clients for one address until then"
+        );
+    });
 }
 
 /// Parses an address as proxies write it: plain, in brackets, or with a port.

@@ -138,8 +138,53 @@ fn plaintext_to_other_hosts_is_an_error_in_production() {
 }
 
 #[test]
+fn settings_that_void_a_protection_are_errors() {
+    let cases: [(Change, &str); 5] = [
+        (
+            |c| c.http.trusted_proxies = "10.0.0.0/7".parse().unwrap(),
+            "http.trusted_proxies",
+        ),
+        (
+            |c| c.http.trusted_proxies = "10.0.0.0/8, ::/0".parse().unwrap(),
+            "http.trusted_proxies",
+        ),
+        (
+            |c| {
+                in_production(c);
+                reach_private_networks(c);
+            },
+            "egress.allow_private_networks",
+        ),
+        (
+            |c| {
+                in_production(c);
+                c.access.hosted_rules = true;
+            },
+            "access.hosted_rules",
+        ),
+        (|c| c.quotas.card_velocity = 1_001, "quotas.card_velocity"),
+    ];
+    assert_found(Severity::Error, &cases);
+    let mut config = valid_config();
+    config.http.trusted_proxies = "10.0.0.0/8, 2001:db8::/32".parse().unwrap();
+    config.egress.allow_private_networks = "10.0.0.0/8".parse().unwrap();
+    config.egress.allowed_hosts = "psp.example.com".parse().ok();
+    config.quotas.card_velocity = 33;
+    assert_eq!(config.check(), []);
+}
+
+fn reach_private_networks(config: &mut Config) {
+    config.egress.allowed_hosts = "*".parse().ok();
+    config.egress.allow_private_networks = "10.0.0.0/8".parse().unwrap();
+}
+
+#[test]
 fn risky_settings_are_warnings() {
-    let cases: [(Change, &str); 9] = [
+    let cases: [(Change, &str); 13] = [
+        (reach_private_networks, "egress.allow_private_networks"),
+        (|c| c.access.hosted_rules = true, "access.hosted_rules"),
+        (|c| c.quotas.card_velocity = 34, "quotas.card_velocity"),
+        (|c| c.limits.enabled = false, "limits.enabled"),
         (
             |c| {
                 in_production(c);

@@ -1,6 +1,7 @@
 //! Invoking pre-configured proxies: keys, authentication, configuration values, and other tenants.
 
 use cloakroom::access::{ApplicationKind, Permission};
+use cloakroom::doctor;
 use cloakroom_testkit::{Reply, TestVault, grants};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -62,6 +63,30 @@ async fn expressions_are_sent_as_they_are_if_detokenization_is_disabled() {
     assert_eq!(invoked.status, StatusCode::OK);
     let received: Value = serde_json::from_str(&fixture.destination.last().body).unwrap();
     assert_eq!(received, body);
+}
+
+/// `doctor` names them; anybody who knows the key of one sends requests with the credentials that it adds.
+#[tokio::test]
+async fn doctor_names_proxies_that_need_no_key() {
+    let fixture = Fixture::start().await;
+    let open = fixture.create(json!({"require_auth": false})).await;
+    let closed = fixture.create(json!({"name": "Closed"})).await;
+
+    let findings = doctor::diagnose(&fixture.vault.vault.config, None).await;
+
+    let warnings: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.area == "proxies")
+        .map(|finding| finding.what.as_str())
+        .collect();
+    let (open, closed) = (open["id"].as_str().unwrap(), closed["id"].as_str().unwrap());
+    let tenant = fixture.tenant.id.uuid;
+    let expected = format!("proxy {open} of tenant {tenant} has require_auth = false");
+    assert!(
+        warnings.len() == 1 && warnings[0].contains(&expected),
+        "{warnings:?}"
+    );
+    assert!(!warnings[0].contains(closed));
 }
 
 /// An open proxy must not reveal tokens or configuration values to those who send requests through it.
