@@ -57,3 +57,19 @@ pub async fn admit(
         Some(retry_after) => Err(reject(velocity, caller, "numbers", retry_after).await),
     }
 }
+
+/// Counts like [`admit`], for data that is stored whether or not it may be compared. If this returns false, the data gets
+/// no fingerprint.
+///
+/// Rejecting the request instead would let everybody who has a public key stop a card: its visible digits are enough.
+pub async fn admits(
+    velocity: &Velocity,
+    caller: &Caller,
+    numbers: &[CandidateNumber],
+) -> Result<bool, Error> {
+    match admit(velocity, caller, numbers).await {
+        Ok(()) => Ok(true),
+        Err(Error::Exceeded { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -14,7 +14,8 @@ use crate::caller::Caller;
 pub(super) const TOLERATED: usize = 10;
 /// How long each of them counts.
 pub(super) const WINDOW: Duration = Duration::from_secs(10 * 60);
-/// How long a key with more of them may send no card number from that address.
+/// How long a key with more of them may compare no card number from that address. Valid numbers are still stored: others
+/// share the address.
 pub(super) const BLOCK: Duration = Duration::from_secs(10 * 60);
 
 /// Counts the invalid card numbers of a request with a public key; rejects the request with a

@@ -5,8 +5,8 @@
 //! enumerated. So distinct card numbers with the same first six and last four digits are counted,
 //! and distinct bank account, routing, social security and employer identification numbers with the
 //! same last four ([`admit`]). Ten are admitted per hour, more only where ordinary traffic would
-//! reach ten (`allowance`). Invalid card numbers from public keys are counted by
-//! [`count_invalid_numbers`].
+//! reach ten (`allowance`). Beyond that, a search is rejected, and what is stored gets no fingerprint
+//! ([`admits`]). Invalid card numbers from public keys are counted by [`count_invalid_numbers`].
 //!
 //! Nodes share counters in Redis (`store`), with concurrent requests batched into one call. Each
 //! node also counts the numbers that it admitted itself (`memory`). A number is rejected if either
@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use cloakroom_platform::batching::Batcher;
 
-pub use self::admit::admit;
+pub use self::admit::{admit, admits};
 pub use self::invalid_numbers::count_invalid_numbers;
 use self::memory::Memory;
 pub use self::number::CandidateNumber;

@@ -23,7 +23,7 @@ pub(super) async fn reject(
         tenant.id = %caller.tenant.uuid,
         application.id = %caller.application,
         key.id = %caller.key,
-        "a key tries too many card numbers; its requests are rejected for a while"
+        "a key tries too many card numbers; they are not compared for a while"
     );
     let entity = match caller.kind {
         PrincipalKind::Application => EntityKind::ApplicationKey,

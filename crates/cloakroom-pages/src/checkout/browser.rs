@@ -86,7 +86,7 @@ struct LocationBody {
          longer allowed.", body = Problem),
         (status = 404, description = "The session does not exist.", body = Problem),
         (status = 409, description = "The session is complete or has expired.", body = Problem),
-        (status = 429, description = "The card velocity limit is exceeded.", body = Problem),
+        (status = 429, description = "Too many invalid card numbers were sent.", body = Problem),
         (status = 503, description = "The database is unavailable.", body = Problem),
     ),
 )]

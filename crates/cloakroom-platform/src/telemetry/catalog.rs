@@ -142,7 +142,7 @@ catalog! {
     Counter ADMISSION_REJECTED = "cloakroom_admission_rejected_total" {}
         "Requests that were rejected with 503 `busy` because too many of the tenant were running.";
     Counter VELOCITY_REJECTED = "cloakroom_velocity_rejected_total" { reason: &["numbers", "mistakes"] }
-        "Requests that were rejected by the velocity limit: too many distinct card numbers, or too many invalid ones.";
+        "Requests over the velocity limit, whose numbers were not compared: too many distinct card numbers, or too many invalid ones.";
     Counter IDEMPOTENT_REQUESTS = "cloakroom_idempotent_requests_total" {
         kind: &["first", "replayed", "mismatch", "conflict", "grants_changed"]
     }

@@ -37,7 +37,7 @@ pub fn routes() -> OpenApiRouter<TokenVault> {
         (status = 200, description = "The document with its values replaced by tokens.", body = Value),
         (status = 400, description = "A value is invalid, or there are too many.", body = Problem),
         (status = 409, description = "An id is in use or reserved.", body = Problem),
-        (status = 429, description = "The card velocity limit is exceeded.", body = Problem),
+        (status = 429, description = "Too many invalid card numbers were sent.", body = Problem),
     ),
 )]
 async fn tokenize(

@@ -46,7 +46,7 @@ where
         WriteErrors, BodyErrors,
         (status = 201, description = "The intent was created.", body = IntentBody<'_>,
          headers(("Location" = String, description = "The URL of the intent."))),
-        (status = 429, description = "The card velocity limit is exceeded.", body = Problem),
+        (status = 429, description = "Too many invalid card numbers were sent.", body = Problem),
     ),
 )]
 async fn create_token_intent(

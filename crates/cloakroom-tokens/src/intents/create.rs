@@ -119,8 +119,11 @@ pub async fn prepare(
     let keys = vault.keys.of(caller.tenant).await?;
     let value: Value =
         serde_json::from_slice(validated.data.expose()).map_err(|_| keys::Error::Integrity)?;
-    velocity::admit(&vault.velocity, caller, &numbers_of(kind, &value, None)).await?;
-    let text = default_text(kind, &value);
+    let numbers = numbers_of(kind, &value, None);
+    let text = match velocity::admits(&vault.velocity, caller, &numbers).await? {
+        true => default_text(kind, &value),
+        false => None,
+    };
     let text = text.as_deref();
     let fingerprint = text.map(|text| fingerprint_of(&keys, kind, text));
     let others = text.map(|text| other_fingerprints_of(&keys, kind, text));

@@ -77,7 +77,10 @@ async fn examine(
     let Ok(value) = serde_json::from_slice::<Value>(data.expose()) else {
         return Ok(None);
     };
-    let text = default_text(intent.kind, &value);
+    // An intent that the velocity limit left without a fingerprint gets none here.
+    let text = intent
+        .fingerprint
+        .and_then(|_| default_text(intent.kind, &value));
     let fingerprint = text.map(|text| fingerprint_of(keys, intent.kind, &text));
     Ok(Some((fingerprint, data)))
 }

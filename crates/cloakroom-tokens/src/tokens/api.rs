@@ -46,7 +46,7 @@ pub fn routes() -> OpenApiRouter<TokenVault> {
         (status = 201, description = "The token was created, or an existing one was returned.", body = TokenBody<'_>,
          headers(("Location" = String, description = "The URL of the token."))),
         (status = 409, description = "The id is in use or reserved.", body = Problem),
-        (status = 429, description = "The card velocity limit is exceeded.", body = Problem),
+        (status = 429, description = "Too many invalid card numbers were sent.", body = Problem),
     ),
 )]
 async fn create_token(

@@ -32,15 +32,13 @@ impl Content {
         serde_json::from_slice(self.data.expose()).map_err(|_| keys::Error::Integrity)
     }
 
-    /// Computes the fingerprint and the search terms.
-    ///
-    /// The fingerprint is computed if the client set an expression or if `wants_fingerprint` is true.
+    /// Computes the search terms and, if `has_fingerprint` is true, the fingerprint.
     pub(super) async fn digests(
         &self,
         vault: &TokenVault,
         tenant: TenantId,
         keys: &TenantKeys,
-        wants_fingerprint: bool,
+        has_fingerprint: bool,
     ) -> Result<Digests, Error> {
         let search_indexes = self.search_indexes(vault, tenant).await?;
         let data = self.data_value()?;
@@ -51,9 +49,9 @@ impl Content {
             data: &data,
             metadata: metadata.as_ref(),
             fingerprint: match &given {
+                _ if !has_fingerprint => FingerprintSource::Nothing,
                 Some(template) => FingerprintSource::Given(template),
-                None if wants_fingerprint => FingerprintSource::Type,
-                None => FingerprintSource::Nothing,
+                None => FingerprintSource::Type,
             },
             search_indexes: &search_indexes,
         };

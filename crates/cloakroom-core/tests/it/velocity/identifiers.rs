@@ -4,7 +4,7 @@ use cloakroom::access::ApplicationKind;
 use cloakroom_testkit::TestRedis;
 use serde_json::{Value, json};
 
-use super::{ALLOWED, card, holder, is_accepted, start};
+use super::{ALLOWED, card, holder, is_compared, start};
 
 /// Identifiers of one type with the same last four digits.
 fn identifiers(kind: &str) -> Vec<Value> {
@@ -84,7 +84,7 @@ async fn identifiers_and_bank_numbers_are_counted_by_last_four_digits() {
                         "search" => client.post("/v2/tokens/search", query).await,
                         _ => client.post("/tokens/search", query).await,
                     };
-                    accepted += usize::from(is_accepted(&response));
+                    accepted += usize::from(is_compared(&response));
                 }
                 assert_eq!(accepted, ALLOWED, "{kind} {operation}");
             }

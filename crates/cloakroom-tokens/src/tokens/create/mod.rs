@@ -63,7 +63,7 @@ pub async fn create_all(
     for new in tokens {
         numbers.extend(new.content.card_numbers()?);
     }
-    velocity::admit(&vault.velocity, caller, &numbers).await?;
+    let comparable = velocity::admits(&vault.velocity, caller, &numbers).await?;
     let (mut rejected_token, mut _lock) = (None, None);
     for attempt in 0..ATTEMPTS {
         // Of this attempt: the keys may have been replaced since the previous one.
@@ -72,6 +72,7 @@ pub async fn create_all(
             vault,
             caller,
             keys: &keys,
+            comparable,
             // Of this attempt: an expired token may have been deleted since the previous one.
             at: vault.clock.now().await?,
         };

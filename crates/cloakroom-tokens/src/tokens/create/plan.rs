@@ -43,6 +43,8 @@ pub(in crate::tokens) struct Planner<'a> {
     pub vault: &'a TokenVault,
     pub caller: &'a Caller,
     pub keys: &'a TenantKeys,
+    /// Whether the velocity limit admits the numbers. Without a fingerprint they are neither compared nor deduplicated.
+    pub comparable: bool,
     /// When tokens are created or updated.
     pub at: Timestamp,
 }
@@ -58,8 +60,11 @@ impl Planner<'_> {
         earlier: &mut [PlannedWrite],
     ) -> Result<PlannedWrite, Error> {
         let content = &new.content;
-        let wants_fingerprint = new.deduplicate || self.caller.settings.fingerprint_tokens;
-        let digests = self.digests(content, wants_fingerprint).await?;
+        let wants_fingerprint = new.deduplicate
+            || self.caller.settings.fingerprint_tokens
+            || content.attributes.has_own_fingerprint();
+        let has_fingerprint = self.comparable && wants_fingerprint;
+        let digests = self.digests(content, has_fingerprint).await?;
         let claim = match new.deduplicate {
             true => Claim::of(&digests, &content.container),
             false => None,
@@ -263,10 +268,10 @@ impl Planner<'_> {
         })
     }
 
-    async fn digests(&self, content: &Content, wants_fingerprint: bool) -> Result<Digests, Error> {
+    async fn digests(&self, content: &Content, has_fingerprint: bool) -> Result<Digests, Error> {
         let (vault, tenant) = (self.vault, self.caller.tenant);
         content
-            .digests(vault, tenant, self.keys, wants_fingerprint)
+            .digests(vault, tenant, self.keys, has_fingerprint)
             .await
     }
 

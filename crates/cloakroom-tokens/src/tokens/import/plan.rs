@@ -128,9 +128,11 @@ async fn candidate<'a>(
     {
         return Ok(Err(EXPIRED.to_owned()));
     }
-    let wants_fingerprint = token.deduplicate || caller.settings.fingerprint_tokens;
+    let has_fingerprint = token.deduplicate
+        || caller.settings.fingerprint_tokens
+        || content.attributes.has_own_fingerprint();
     match content
-        .digests(vault, caller.tenant, keys, wants_fingerprint)
+        .digests(vault, caller.tenant, keys, has_fingerprint)
         .await
     {
         Ok(digests) => Ok(Ok(Candidate { token, digests })),

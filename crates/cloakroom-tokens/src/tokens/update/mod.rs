@@ -51,25 +51,50 @@ impl TokenPatch {
         }
     }
 
-    /// Counts the token's numbers toward the velocity limit if the fingerprint may change.
+    fn deduplicates(&self, caller: &Caller, content: &Content) -> bool {
+        let has_own = content.attributes.has_own_fingerprint();
+        let wanted = self.deduplicate_token;
+        wanted.unwrap_or(caller.settings.deduplicate_tokens)
+            && may_compare(caller, content.kind, has_own)
+    }
+
+    /// Counts the token's numbers toward the velocity limit if the fingerprint may change; returns whether the token may
+    /// have one.
     ///
-    /// Numbers that the token already has are not counted. Otherwise a number that the caller cannot see would count as
-    /// one that it sent.
-    async fn admit(
+    /// Numbers that a fingerprint already covers are not counted. Otherwise a number that the caller cannot see would count
+    /// as one that it sent. A token without a fingerprint may lack it because of the limit: all of its numbers count.
+    async fn admits(
         &self,
         vault: &TokenVault,
         caller: &Caller,
         opened: &OpenedToken,
         content: &Content,
-    ) -> Result<(), Error> {
-        if self.may_change_fingerprint(&content.attributes) {
-            let before = numbers_of(opened.token.kind, &opened.data_value()?, None);
-            let mut numbers = content.card_numbers()?;
-            numbers.retain(|number| !before.contains(number));
-            velocity::admit(&vault.velocity, caller, &numbers).await?;
+    ) -> Result<bool, Error> {
+        let has_fingerprint = opened.token.fingerprint.is_some();
+        if has_fingerprint && !self.may_change_fingerprint(&content.attributes) {
+            return Ok(true);
         }
-        Ok(())
+        let mut numbers = content.card_numbers()?;
+        if has_fingerprint {
+            let before = numbers_of(opened.token.kind, &opened.data_value()?, None);
+            numbers.retain(|number| !before.contains(number));
+        }
+        let velocity = &vault.velocity;
+        let changes_expression = !matches!(self.fingerprint_expression, Change::Keep);
+        if changes_expression && matches!(self.data, Change::Keep) {
+            // Without the comparison, nothing is left of the request.
+            velocity::admit(velocity, caller, &numbers).await?;
+            return Ok(true);
+        }
+        Ok(velocity::admits(velocity, caller, &numbers).await?)
     }
+}
+
+/// Whether a token has a fingerprint even if it is not deduplicated, unless the velocity limit is exceeded.
+fn wants_fingerprint(caller: &Caller, opened: &OpenedToken, content: &Content) -> bool {
+    caller.settings.fingerprint_tokens
+        || content.attributes.has_own_fingerprint()
+        || opened.token.fingerprint.is_some()
 }
 
 /// Updates a token if the caller has `token:update` in its container and in the one that it moves to.
@@ -114,16 +139,12 @@ async fn apply(
         let PatchedContent { content, code } = patched;
         let transform = rights.to_change(vault, caller, &opened.token, &content)?;
 
-        patch.admit(vault, caller, &opened, &content).await?;
+        let deduplicate = patch.deduplicates(caller, &content);
+        let has_fingerprint = (deduplicate || wants_fingerprint(caller, &opened, &content))
+            && patch.admits(vault, caller, &opened, &content).await?;
         patch.require_future(vault, &content).await?;
-        let settings = &caller.settings;
-        let has_own = content.attributes.has_own_fingerprint();
-        let deduplicate = (patch.deduplicate_token).unwrap_or(settings.deduplicate_tokens)
-            && may_compare(caller, content.kind, has_own);
-        let wants_fingerprint =
-            deduplicate || settings.fingerprint_tokens || opened.token.fingerprint.is_some();
         let digests = content
-            .digests(vault, caller.tenant, &keys, wants_fingerprint)
+            .digests(vault, caller.tenant, &keys, has_fingerprint)
             .await?;
         let claim = match deduplicate {
             true => Claim::of(&digests, &content.container),

@@ -131,10 +131,9 @@ async fn examine(
         container: token.container.clone(),
         attributes: token.attributes.clone(),
     };
-    let wants_fingerprint = token.fingerprint.is_some();
-    let digests = content
-        .digests(vault, tenant, keys, wants_fingerprint)
-        .await;
+    // A token that the velocity limit left without a fingerprint gets none here.
+    let has_fingerprint = token.fingerprint.is_some();
+    let digests = content.digests(vault, tenant, keys, has_fingerprint).await;
     let digests = match digests {
         Err(Error::Invalid(_)) => return Ok(Examined::Unreadable),
         digests => digests?,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cloakroom::rate_limits;
 use cloakroom::rotation::{self, Phase};
 use cloakroom_crypto::KeyPurpose;
-use cloakroom_testkit::{Client, TestVault};
+use cloakroom_testkit::{Client, TestVault, passes_luhn};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -450,4 +450,32 @@ async fn claims_of_deleted_and_changed_tokens_do_not_block_others() {
         select from token where token.token_id = claim.token_id and token.fingerprint = claim.fingerprint)";
     let stale: i64 = fixture.database.query_one(stale, &[]).await.unwrap().get(0);
     assert_eq!(stale, 0);
+}
+
+/// The velocity limit leaves cards without a fingerprint; a new key gives them none.
+#[tokio::test]
+async fn what_has_no_fingerprint_gets_none_from_a_new_key() {
+    let fixture = Fixture::create(1).await;
+    let all = (0..10_000).map(|middle| format!("41472024{middle:04}1053"));
+    for number in all.filter(|number| passes_luhn(number)).take(12) {
+        for path in ["/tokens", "/token-intents"] {
+            let new = json!({"type": "card", "data": {"number": number}});
+            let created = fixture.client.post(path, new).await;
+            assert_eq!(created.status, 201, "{}", created.body);
+        }
+    }
+    let counted = "select (select count(fingerprint) from token),
+        (select count(fingerprint) from token_intent)";
+    let count = async || {
+        let row = fixture.database.query_one(counted, &[]).await.unwrap();
+        (row.get::<_, i64>(0), row.get::<_, i64>(1))
+    };
+    let before = count().await;
+
+    fixture.start_of(KeyPurpose::Fingerprint).await;
+    fixture.advance_to(Phase::Proved).await;
+    fixture.retire_of(KeyPurpose::Fingerprint).await;
+
+    // Ten of each, a token and the card and the intent of the fixture.
+    assert_eq!((before, count().await), ((12, 11), (12, 11)));
 }
