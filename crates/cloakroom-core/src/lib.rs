@@ -9,6 +9,7 @@ pub mod gates;
 
 pub mod access_change;
 pub mod authentication;
+pub mod public_storage;
 pub mod rate_limits;
 pub mod velocity;
 

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use cloakroom_core::public_storage::PublicStorage;
 use cloakroom_core::vault::Vault;
 use cloakroom_core::velocity::Velocity;
 
@@ -22,6 +23,7 @@ pub struct DataState {
     pub search_expressions: SearchExpressions,
     pub security_codes: SecurityCodes,
     pub velocity: Velocity,
+    pub public_storage: PublicStorage,
 }
 
 impl DataVault {
@@ -32,6 +34,7 @@ impl DataVault {
             search_expressions: SearchExpressions::new(&vault.db),
             security_codes: SecurityCodes::new(vault),
             velocity: Velocity::new(vault),
+            public_storage: PublicStorage::new(vault),
             vault: vault.clone(),
         }))
     }

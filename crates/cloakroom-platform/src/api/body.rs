@@ -140,6 +140,10 @@ fn is_json(media: &str) -> bool {
 }
 
 impl JsonBody {
+    pub fn size(&self) -> usize {
+        self.0.expose().len()
+    }
+
     /// Deserializes the body, a JSON object.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ApiError> {
         self.read_any().map(|Object(value)| value)

@@ -179,6 +179,16 @@ impl ApiError {
         )
     }
 
+    pub fn body_too_large_for_public_key(limit_bytes: usize) -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!(
+                "The body is larger than {limit_bytes} bytes, the limit of public keys. Send it with a private key."
+            ),
+        )
+    }
+
     pub fn body_too_slow() -> Self {
         Self::new(
             StatusCode::REQUEST_TIMEOUT,

@@ -47,6 +47,7 @@ async fn tokenize(
 ) -> Result<Answer, ApiError> {
     caller.require_anywhere(Permission::TokenCreate)?;
     let body = body?;
+    vault.public_storage.admit(&caller, body.size()).await?;
     let document: Value = body.read_any()?;
     let template = caller
         .response_template(|tokenized: &TokenizedDocument| Answer::ok(&tokenized.body(&caller)));

@@ -58,6 +58,7 @@ async fn create_token_intent(
     // Checked before the body, so that the response discloses nothing to a key without the permission.
     caller.require_anywhere(Permission::TokenIntentCreate)?;
     let body = body?;
+    vault.public_storage.admit(&caller, body.size()).await?;
     let body: NewIntentBody<'_> = body.read()?;
     let new = NewIntent {
         kind: body.kind,

@@ -58,6 +58,7 @@ async fn create_token(
     // Checked before the body, so that the response discloses nothing to a key without the permission.
     caller.require_anywhere(Permission::TokenCreate)?;
     let body = body?;
+    vault.public_storage.admit(&caller, body.size()).await?;
     let new: NewToken<'_> = body.read()?;
     let template = caller.response_template(|written: &WrittenToken| {
         let id = encode_segment(&written.view.token.id.text());
@@ -116,6 +117,7 @@ async fn update_token(
 ) -> Result<Answer, ApiError> {
     caller.require_anywhere(Permission::TokenUpdate)?;
     let MergePatchBody(body) = body?;
+    vault.public_storage.admit(&caller, body.size()).await?;
     let patch: TokenPatch = body.read()?;
     let template = caller.response_template(|written: &WrittenToken| {
         Answer::ok(&TokenBody::for_write(&caller, written))

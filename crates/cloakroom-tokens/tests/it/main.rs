@@ -18,6 +18,7 @@ mod documents;
 mod enrichments;
 mod expiry;
 mod intents;
+mod public_storage;
 mod queries;
 mod security_codes;
 mod tokens;
