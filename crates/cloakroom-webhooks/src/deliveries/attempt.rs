@@ -104,7 +104,7 @@ async fn signed_body(
     let secret = Secret::open(&server.keys, endpoint.tenant, webhook.id, &webhook.secret).await?;
     let signing_keys = server.signing_keys.current(server).await?;
     let now = server.clock.now().await?;
-    let Some(body) = envelope(endpoint.tenant, claimed, now) else {
+    let Some(body) = envelope(endpoint.tenant, webhook.id, claimed, now) else {
         return Ok(None);
     };
     let event = claimed.event.id;

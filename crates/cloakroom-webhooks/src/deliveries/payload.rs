@@ -4,6 +4,7 @@ use cloakroom_platform::api::format_utc;
 use cloakroom_platform::ids::TenantId;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use super::store::ClaimedDelivery;
 use crate::signatures::canonical;
@@ -12,8 +13,12 @@ use crate::signatures::canonical;
 const TIMES: [&str; 2] = ["created_at", "modified_at"];
 
 /// Builds the canonical body of one attempt; `None` if the stored event cannot be read.
+///
+/// One key signs the events of all tenants. The body names the webhook, so that an endpoint can reject what was signed for
+/// another one.
 pub(super) fn envelope(
     tenant: TenantId,
+    webhook: Uuid,
     claimed: &ClaimedDelivery,
     delivered_at: Timestamp,
 ) -> Option<String> {
@@ -39,6 +44,7 @@ pub(super) fn envelope(
             "data": data,
         },
         "delivered_at": format_utc(delivered_at),
+        "webhook_id": webhook,
     })))
 }
 

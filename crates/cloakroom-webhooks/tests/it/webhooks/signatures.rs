@@ -3,13 +3,14 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use cloakroom::access::Tenant;
+use cloakroom::access::{ApplicationKind, Transform};
 use cloakroom::webhooks::signatures;
+use cloakroom_testkit::{everything, grants};
 use http::StatusCode;
 use serde_json::json;
 
-use super::Fixture;
 use super::endpoint::Received;
+use super::{Fixture, MANAGEMENT};
 
 const GUIDE: &str = include_str!("../../../../../docs/guides/webhooks.md");
 const KEYS: &str = "/keys/webhooks.v1.key";
@@ -42,18 +43,17 @@ fn run(program: &str, arguments: &[&str], input: &str) -> String {
 }
 
 /// Verifies `BT-SIGNATURE` with the Node sample; returns the id of the event, or the error.
-fn verify_with_node(received: &Received, keys: &str, tenant: &Tenant) -> String {
+fn verify_with_node(received: &Received, keys: &str, webhook: &str) -> String {
     let program = format!(
         "{}\nimport {{ readFileSync }} from \"node:fs\";
-        const {{ headers, body, keys, tenant }} = JSON.parse(readFileSync(0, \"utf8\"));
-        try {{ console.log(readEvent(headers, Buffer.from(body), keys, tenant).id); }}
+        const {{ headers, body, keys, webhook }} = JSON.parse(readFileSync(0, \"utf8\"));
+        try {{ console.log(readEvent(headers, Buffer.from(body), keys, webhook).id); }}
         catch (error) {{ console.log(error.message); }}",
         sample("js").replace("export ", "")
     );
     let headers = json!({"bt-signature": received.header("bt-signature")});
     let body = String::from_utf8(received.bytes.clone()).unwrap();
-    let tenant = tenant.id.uuid.to_string();
-    let input = json!({"headers": headers, "body": body, "keys": keys, "tenant": tenant});
+    let input = json!({"headers": headers, "body": body, "keys": keys, "webhook": webhook});
     let input = input.to_string();
     run("node", &["--input-type=module", "--eval", &program], &input)
 }
@@ -91,6 +91,7 @@ async fn the_samples_of_the_guide_verify_deliveries() {
         .post("/webhooks", fixture.webhook(&["token.created"]))
         .await;
     let secret = created.body["secret"].as_str().unwrap();
+    let webhook = created.id();
     fixture.deliver();
 
     let token = json!({"type": "token", "data": "a", "metadata": {"\u{ff01}": "ü\"\\", "\u{1f600}": "\u{2028}\u{7f}"}});
@@ -102,14 +103,31 @@ async fn the_samples_of_the_guide_verify_deliveries() {
     let keys = String::from_utf8(keys.bytes).unwrap();
     let id = received.event()["id"].as_str().unwrap();
     assert_eq!(received.header("bt-signature-version"), "v1");
-    assert_eq!(verify_with_node(&received, &keys, &fixture.tenant), id);
+    assert_eq!(verify_with_node(&received, &keys, &webhook), id);
     assert_eq!(verify_with_python(&received, secret), id);
 
+    // An event that another tenant received is signed with the same key, for a webhook of that tenant.
     let other = fixture.vault.tenant().await;
-    assert_eq!(
-        verify_with_node(&received, &keys, &other),
-        "the event is of another tenant"
-    );
+    let granted = grants(&MANAGEMENT);
+    let manager = fixture
+        .vault
+        .holder(&other, ApplicationKind::Management, granted);
+    let manager = fixture.vault.client_with(Some(&manager.await.key));
+    let theirs = manager
+        .post("/webhooks", fixture.webhook(&["token.created"]))
+        .await;
+    let client = fixture
+        .vault
+        .client(&other, everything(Transform::Reveal))
+        .await;
+    client
+        .post("/tokens", json!({"type": "token", "data": "a"}))
+        .await;
+    let sent_on = fixture.endpoint.wait_for(2).await.remove(1);
+    let id = sent_on.event()["id"].as_str().unwrap();
+    assert_eq!(verify_with_node(&sent_on, &keys, &theirs.id()), id);
+    let foreign = "the event is of another webhook";
+    assert_eq!(verify_with_node(&sent_on, &keys, &webhook), foreign);
 
     let mut forged = received.clone();
     forged.bytes = String::from_utf8(forged.bytes)
@@ -117,7 +135,7 @@ async fn the_samples_of_the_guide_verify_deliveries() {
         .replace("token.created", "token.deleted")
         .into_bytes();
     assert_eq!(
-        verify_with_node(&forged, &keys, &fixture.tenant),
+        verify_with_node(&forged, &keys, &webhook),
         "invalid signature"
     );
     assert_eq!(verify_with_python(&forged, secret), "invalid signature");
@@ -149,7 +167,7 @@ async fn the_body_is_canonical() {
 #[tokio::test]
 async fn a_rotated_key_signs_and_the_previous_one_stays_published() {
     let mut fixture = Fixture::start().await;
-    fixture.subscribe(&["token.created"]).await;
+    let webhook = fixture.subscribe(&["token.created"]).await;
     fixture.deliver();
     fixture.create_token().await;
     let first = fixture.endpoint.wait_for(1).await.remove(0);
@@ -177,14 +195,14 @@ async fn a_rotated_key_signs_and_the_previous_one_stays_published() {
         .next()
         .unwrap();
     let id = second.event()["id"].as_str().unwrap();
-    assert_eq!(verify_with_node(&second, newest, &fixture.tenant), id);
-    assert_eq!(verify_with_node(&second, &new_keys, &fixture.tenant), id);
+    assert_eq!(verify_with_node(&second, newest, &webhook), id);
+    assert_eq!(verify_with_node(&second, &new_keys, &webhook), id);
     assert_eq!(
-        verify_with_node(&second, &old_keys, &fixture.tenant),
+        verify_with_node(&second, &old_keys, &webhook),
         "invalid signature"
     );
     assert_eq!(
-        verify_with_node(&first, &new_keys, &fixture.tenant),
+        verify_with_node(&first, &new_keys, &webhook),
         "invalid signature"
     );
 }
