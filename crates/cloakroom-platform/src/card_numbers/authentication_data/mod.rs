@@ -3,7 +3,9 @@
 //! PCI DSS 3.3.1 prohibits storing SAD after authorization, in any field.
 
 use serde_json::Value;
+use unicode_normalization::UnicodeNormalization as _;
 
+use super::in_compatibility_form;
 use super::luhn::passes_luhn;
 
 /// Error message for fields that contain sensitive authentication data.
@@ -60,7 +62,7 @@ pub fn named_authentication_data(name: &str, value: &Value) -> Option<Authentica
         return None;
     }
     let name: String = name
-        .chars()
+        .nfkc()
         .filter(|character| character.is_alphanumeric())
         .flat_map(char::to_lowercase)
         .collect();
@@ -70,7 +72,9 @@ pub fn named_authentication_data(name: &str, value: &Value) -> Option<Authentica
             Value::Number(number) => number.to_string(),
             _ => return false,
         };
-        lengths.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+        in_compatibility_form(&text, |text| {
+            lengths.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+        })
     };
     let forms = forms_of(&name);
     let is = |names: &[&str]| forms.iter().any(|form| names.contains(form));
@@ -143,7 +147,10 @@ const NAME_MAX: usize = 27;
 /// Whether text contains track 1 (`%B…^…^…?`) or track 2 (`;…=…?`) of a magnetic stripe, with or without
 /// sentinels. `D` is the field separator in the track 2 equivalent data of a chip.
 pub fn holds_track_data(text: &str) -> bool {
-    let bytes = text.as_bytes();
+    in_compatibility_form(text, |text| holds_track(text.as_bytes()))
+}
+
+fn holds_track(bytes: &[u8]) -> bool {
     let separators = bytes.iter().enumerate();
     separators
         .filter(|(_, byte)| b"^=Dd".contains(byte))

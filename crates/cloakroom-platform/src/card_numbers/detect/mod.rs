@@ -5,6 +5,7 @@ use std::ops::Range;
 use cloakroom_crypto::Sensitive;
 
 use super::exempt::{find_known, find_uuid, is_barcode, is_time};
+use super::in_compatibility_form;
 use super::luhn::passes_luhn;
 use super::scheme::lengths_of;
 
@@ -78,6 +79,10 @@ enum Rules {
 type Visit<'a> = &'a mut dyn FnMut(&[u8]) -> Search;
 
 fn search(text: &str, rules: Rules, visit: Visit<'_>) -> Search {
+    in_compatibility_form(text, |text| search_text(text, rules, visit))
+}
+
+fn search_text(text: &str, rules: Rules, visit: Visit<'_>) -> Search {
     let find_exempt = match rules {
         Rules::Clear => find_known,
         Rules::Luhn => find_uuid,
@@ -137,9 +142,9 @@ fn search_digits(text: &str, rules: Rules, visit: Visit<'_>) -> Search {
     cluster.search(rules, visit)
 }
 
-/// Converts ASCII, full-width, Arabic-Indic and extended Arabic-Indic digits to ASCII.
+/// Converts ASCII, Arabic-Indic and extended Arabic-Indic digits to ASCII.
 fn decimal_digit(character: char) -> Option<u8> {
-    const ZEROS: [char; 4] = ['0', '\u{FF10}', '\u{0660}', '\u{06F0}'];
+    const ZEROS: [char; 3] = ['0', '\u{0660}', '\u{06F0}'];
     ZEROS.into_iter().find_map(|zero| {
         let offset = u32::from(character).checked_sub(u32::from(zero))?;
         u8::try_from(offset)

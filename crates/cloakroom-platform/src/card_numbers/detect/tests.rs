@@ -103,3 +103,20 @@ fn long_texts_are_searched_in_linear_time() {
     }
     assert!(started.elapsed() < std::time::Duration::from_secs(300));
 }
+
+#[test]
+fn digits_in_any_style_are_digits() {
+    let styled = [
+        "𝟒𝟐𝟒𝟐𝟒𝟐𝟒𝟐𝟒𝟐𝟒𝟐𝟒𝟐𝟒𝟐",
+        "④②④②④②④②④②④②④②④②",
+        "⁴²⁴²⁴²⁴²⁴²⁴²⁴²⁴²",
+        "₄₂₄₂₄₂₄₂₄₂₄₂₄₂₄₂",
+        "４２４２４２４２４２４２４２４２",
+        "𝟜𝟚𝟜𝟚 ④②④② ⁴²⁴² 4242",
+    ];
+    for text in styled {
+        assert!(contains_card_number(text), "{text}");
+        let found = card_numbers_in(text);
+        assert_eq!(found[0].expose(), "4242424242424242", "{text}");
+    }
+}
