@@ -23,27 +23,32 @@ pub(crate) fn set_name(name: Option<String>) {
     }
 }
 
-/// Rejects a configuration file of a person who runs this command with the rights of another user, as with `sudo`. The
-/// file names libraries to load and keys to read: whoever writes it has these rights for everything.
+/// Rejects a configuration file of a person who runs this command with the rights of the service, as with `sudo -u`. The file
+/// names libraries to load and keys to read: whoever writes it has these rights for everything.
 pub(crate) fn check_configuration(path: Option<&Path>) -> anyhow::Result<()> {
     let Some(path) = path.filter(|path| *path != Path::new(PACKAGED)) else {
         return Ok(());
     };
-    let (own, rights) = (geteuid(), |uid| {
+    let (own, name) = (geteuid(), |uid| {
         account(uid).unwrap_or_else(|| format!("user {uid}"))
     });
-    let persons = [login_user(), sudo_variable()];
-    match persons.into_iter().flatten().find(|person| *person != own) {
+    match other_person(own, [login_user(), sudo_variable()]) {
         None => Ok(()),
         Some(person) => bail!(
             "{} runs this command with the rights of {}, so it reads no other configuration file than {PACKAGED}, and {} is \
              another one; use `--config {PACKAGED}`, or log in as {}",
-            rights(person),
-            rights(own),
+            name(person),
+            name(own),
             path.display(),
-            rights(own),
+            name(own),
         ),
     }
+}
+
+/// The person who runs a command of another user. Whatever root reads must be root's, whoever runs the command.
+fn other_person(own: Uid, persons: [Option<Uid>; 2]) -> Option<Uid> {
+    let mut persons = persons.into_iter().flatten();
+    persons.find(|person| !own.is_root() && *person != own)
 }
 
 /// The operator as named in the audit log.
@@ -110,4 +115,24 @@ fn sudo_user() -> Option<Uid> {
 fn sudo_variable() -> Option<Uid> {
     let uid = std::env::var("SUDO_UID").ok()?;
     uid.parse().ok().map(Uid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_with_the_rights_of_the_service_is_recognized() {
+        let (service, ada, root) = (Uid::from_raw(990), Uid::from_raw(1000), Uid::from_raw(0));
+        for (own, persons, expected) in [
+            (service, [Some(ada), None], Some(ada)),
+            (service, [None, Some(ada)], Some(ada)),
+            (service, [Some(service), Some(ada)], Some(ada)),
+            (service, [Some(service), None], None),
+            (service, [None, None], None),
+            (root, [Some(ada), Some(ada)], None),
+        ] {
+            assert_eq!(other_person(own, persons), expected, "{own} {persons:?}");
+        }
+    }
 }

@@ -219,27 +219,3 @@ fn invalid_configurations_are_reported_before_startup() {
         checked.stdout
     );
 }
-
-/// The file names libraries that are loaded and keys that are read: with `sudo`, a person must not choose it.
-#[test]
-fn a_person_with_the_rights_of_another_user_chooses_no_configuration() {
-    let deployment = Deployment::start();
-    let own = deployment.path("cloakroom.toml").display().to_string();
-    let run = |path: &str| {
-        let mut command = cloakroom(&["--config", path, "doctor"]);
-        command.env("SUDO_UID", "4242");
-        outcome(command)
-    };
-
-    let (chosen, packaged) = (run(&own), run("/etc/cloakroom/cloakroom.toml"));
-    let mut by_variable = deployment.command(&["export", "list", "--tenant", "T"]);
-    by_variable.env("SUDO_UID", "4242");
-    let by_variable = outcome(by_variable);
-
-    let expected = "reads no other configuration file than /etc/cloakroom/cloakroom.toml";
-    for rejected in [&chosen, &by_variable] {
-        assert!(!rejected.success);
-        assert!(rejected.stderr.contains(expected), "{}", rejected.stderr);
-    }
-    assert!(!packaged.stderr.contains(expected), "{}", packaged.stderr);
-}
