@@ -16,6 +16,8 @@ const NOT_RENDERED: Error = Error::NotSent("response_not_stored");
 pub struct ResponseTemplate<'a, T: ?Sized> {
     lease: Option<&'a Lease>,
     render: Box<Render<'a, T>>,
+    /// Members that are not stored.
+    secrets: &'static [&'static str],
 }
 
 type Render<'a, T> = dyn Fn(&T) -> Result<Answer, ApiError> + Send + Sync + 'a;
@@ -37,6 +39,7 @@ impl<'a, T: ?Sized> ResponseTemplate<'a, T> {
         Self {
             lease,
             render: Box::new(render),
+            secrets: &[],
         }
     }
 
@@ -45,7 +48,13 @@ impl<'a, T: ?Sized> ResponseTemplate<'a, T> {
         Self {
             lease: None,
             render: Box::new(|_| Ok(Answer::empty())),
+            secrets: &[],
         }
+    }
+
+    /// Keeps secrets out of the stored response: it lives for a day, and is shown to every holder of the idempotency key.
+    pub fn without_secrets(self, secrets: &'static [&'static str]) -> Self {
+        Self { secrets, ..self }
     }
 
     /// Whether the response must be rendered before the commit.
@@ -60,7 +69,7 @@ impl<'a, T: ?Sized> ResponseTemplate<'a, T> {
         };
         let response = (self.render)(value).map_err(|_| NOT_RENDERED)?;
         Ok(PendingResponse {
-            response: Some((lease, response)),
+            response: Some((lease, response.without(self.secrets))),
             ..PendingResponse::default()
         })
     }

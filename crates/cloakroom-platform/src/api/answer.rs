@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::ApiError;
 
@@ -57,6 +58,16 @@ impl Answer {
             location,
             body,
         }
+    }
+
+    /// The response without these members of its body.
+    pub fn without(mut self, members: &[&str]) -> Self {
+        let body = serde_json::from_slice::<Map<String, Value>>(&self.body);
+        if let (false, Ok(mut body)) = (members.is_empty(), body) {
+            body.retain(|name, _| !members.contains(&name.as_str()));
+            self.body = Value::Object(body).to_string().into_bytes();
+        }
+        self
     }
 
     fn with_body(status: StatusCode, body: &impl Serialize) -> Result<Self, ApiError> {

@@ -64,6 +64,7 @@ async fn create_proxy(
         let location = format!("{base_url}/proxies/{}", proxy.id);
         Answer::created(location, &shown(&caller, proxy))
     });
+    let template = template.without_secrets(&SECRETS);
     let created = proxies::create(&server, &caller, new, &template).await?;
     template.render(&created)
 }
@@ -144,6 +145,7 @@ async fn replace_proxy(
     caller.require_plain(Permission::ProxyUpdate)?;
     let new = read(&caller, &headers, &body?)?;
     let template = caller.response_template(|proxy: &Proxy| Answer::ok(&shown(&caller, proxy)));
+    let template = template.without_secrets(&SECRETS);
     let changed = proxies::replace(&server, &caller, &id, new, &template).await?;
     template.render(&changed)
 }
@@ -222,9 +224,13 @@ async fn rotate_proxy_key(
     PathId(id): PathId,
 ) -> Result<Answer, ApiError> {
     let template = caller.response_template(|proxy: &Proxy| Answer::ok(&shown(&caller, proxy)));
+    let template = template.without_secrets(&SECRETS);
     let rotated = proxies::rotate_key(&server, &caller, &id, &template).await?;
     template.render(&rotated)
 }
+
+/// Members of a proxy that are not stored for an idempotency key. `GET /proxies/{id}` returns them.
+const SECRETS: [&str; 2] = ["key", "configuration"];
 
 fn shown<'a>(caller: &Caller, proxy: &'a Proxy) -> ProxyBody<'a> {
     let is_masked = caller.settings.mask_proxy_configuration;

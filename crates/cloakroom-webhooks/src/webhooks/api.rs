@@ -57,6 +57,7 @@ async fn create_webhook(
         let location = format!("{base_url}/webhooks/{}", created.webhook.id);
         Answer::created(location, &CreatedWebhookBody::new(caller.tenant, created))
     });
+    let template = template.without_secrets(&["secret"]);
     let created = webhooks::create(&server, &caller, new, &template).await?;
     template.render(&created)
 }

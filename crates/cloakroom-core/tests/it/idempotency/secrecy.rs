@@ -152,3 +152,39 @@ async fn request_digests_use_a_key_of_the_tenant() {
     let parts: [&[u8]; 2] = [&scope, text.as_bytes()];
     assert_eq!(mac(&key, "reply.request.v1", &parts)[..], request_mac);
 }
+
+/// Covers 21.12.
+///
+/// A stored response would keep a key for a day that is stored nowhere else but as a digest.
+#[tokio::test]
+async fn keys_and_secrets_are_not_replayed() {
+    let fixture = Fixture::start().await;
+    let client = &fixture.management;
+    let application = json!({"name": "A", "type": "public", "permissions": ["token:create"]});
+    let other = post(client, "/applications", "other", application.clone()).await;
+    let keys = format!("/applications/{}/keys", other.id());
+    let proxy = json!({"name": "P", "destination_url": "https://example.com/v1", "configuration": {"secret": "s3cret"}});
+    let proxy_id = post(client, "/proxies", "other", proxy.clone()).await.id();
+    let rotate = format!("/proxies/{proxy_id}/rotate-key");
+    let hook = json!({"name": "W", "url": "https://example.com/hook", "events": ["token.created"]});
+    let cases = [
+        ("/applications", application, &["key", "keys"][..]),
+        (&keys, json!({}), &["key"]),
+        ("/proxies", proxy, &["key", "configuration"]),
+        (&rotate, json!({}), &["key", "configuration"]),
+        ("/webhooks", hook, &["secret"]),
+    ];
+    for (path, body, secrets) in cases {
+        let first = post(client, path, "k", body.clone()).await;
+        let again = post(client, path, "k", body).await;
+
+        assert!(first.status.is_success(), "{path}: {}", first.body);
+        assert_eq!(again.status, first.status, "{path}: {}", again.body);
+        let mut expected = first.body.clone();
+        for name in secrets {
+            let members = expected.as_object_mut().unwrap();
+            assert!(members.remove(*name).is_some(), "{path} {name}");
+        }
+        assert_eq!(again.body, expected, "{path}");
+    }
+}

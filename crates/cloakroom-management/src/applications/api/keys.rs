@@ -68,6 +68,7 @@ async fn create_application_key(
         let body = ApplicationKeyBody::created(caller.tenant, created);
         Answer::created(location, &body)
     });
+    let template = template.without_secrets(&["key"]);
     let created = applications::create_key(&vault, (&*caller).into(), &id, &template).await?;
     template.render(&created)
 }

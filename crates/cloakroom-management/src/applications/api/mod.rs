@@ -64,6 +64,7 @@ async fn create_application(
         let location = format!("{base_url}/applications/{}", created.application.id);
         Answer::created(location, &ApplicationBody::created(caller.tenant, created))
     });
+    let template = template.without_secrets(&["key", "keys"]);
     let created = applications::create(&vault, (&*caller).into(), new, &template).await?;
     template.render(&created)
 }
