@@ -251,10 +251,10 @@ impl Output {
             return;
         };
         for mapped in batch.mapped {
-            let id = mapped.id.unwrap_or_default().replace('"', "\"\"");
-            let (line, token) = (mapped.line, mapped.token.replace('"', "\"\""));
+            let id = quoted(&mapped.id.unwrap_or_default());
+            let (line, token) = (mapped.line, quoted(&mapped.token));
             let is_duplicate = mapped.is_duplicate;
-            let written = writeln!(file, "{line},\"{id}\",\"{token}\",{is_duplicate}");
+            let written = writeln!(file, "{line},{id},{token},{is_duplicate}");
             self.failure = self.failure.take().or(written.err());
         }
     }
@@ -272,6 +272,15 @@ impl Output {
         }
         Ok(self.rejected)
     }
+}
+
+/// Characters that make a text the formula of a spreadsheet.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+
+/// A text as a value of CSV, which a spreadsheet does not evaluate.
+fn quoted(text: &str) -> String {
+    let mark = if text.starts_with(FORMULA) { "'" } else { "" };
+    format!("\"{mark}{}\"", text.replace('"', "\"\""))
 }
 
 /// Creates a file that only its owner can read.
@@ -340,4 +349,26 @@ fn print_summary(arguments: &ImportArguments, counts: Counts, rejected_lines: &[
             "rejected_lines": shown,
         })
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn ids_are_no_formulas_of_a_spreadsheet() {
+        let cases = [
+            ("order-17", "\"order-17\""),
+            ("a\"b", "\"a\"\"b\""),
+            ("=HYPERLINK(\"x\")", "\"'=HYPERLINK(\"\"x\"\")\""),
+            ("+1", "\"'+1\""),
+            ("-1", "\"'-1\""),
+            ("@SUM(A1)", "\"'@SUM(A1)\""),
+            ("＝1", "\"'＝1\""),
+            ("", "\"\""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(quoted(text), expected);
+        }
+    }
 }

@@ -79,6 +79,17 @@ fn completions_and_manual_pages_cover_every_command() {
 }
 
 #[test]
+fn a_tenant_is_created_with_settings() {
+    let (deployment, _) = start();
+    let new = "tenant create --name Orders --type test --setting card_numbers_in_metadata=true";
+    deployment.run_ok(&new.split(' ').collect::<Vec<_>>());
+
+    let settings = deployment.run_ok(&["tenant", "setting", "--tenant", "Orders"]);
+
+    assert_eq!(line(&settings, "card_numbers_in_metadata")[1], "true");
+}
+
+#[test]
 fn quotas_and_settings_are_shown_and_changed() {
     let (deployment, tenant) = start();
     let quota = |changes: &[&str]| {
