@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use cloakroom_core::caller::Caller;
 use cloakroom_crypto::Sensitive;
 use cloakroom_platform::api::read_json;
@@ -267,10 +269,12 @@ fn check_replaced(
     response: &BufferedResponse,
 ) -> Result<(), Reason> {
     let is_tokenized = |digits: &str| tokenized.iter().any(|number| number.expose() == digits);
+    let forms: Vec<Forms> = tokenized.iter().map(Forms::of).collect();
     let contains = |text: &str| {
-        let mut numbers = tokenized.iter();
-        numbers.any(|number| text.contains(number.expose().as_str()))
-            // With separators between the digits.
+        let digits = text.chars().filter(char::is_ascii_digit);
+        let digits = Sensitive::new(digits.collect::<String>());
+        forms.iter().any(|forms| forms.are_in(text, digits.expose()))
+            // In other digits than those of ASCII.
             || card_numbers_in(text).iter().any(|number| is_tokenized(number.expose()))
     };
     if tokenized.is_empty() {
@@ -291,10 +295,76 @@ fn check_replaced(
     }
 }
 
+/// The forms in which a destination might repeat a number.
+struct Forms {
+    /// In decimal and in hexadecimal: of a text, all digits are searched, whatever separates them.
+    digits: [Sensitive<String>; 2],
+    /// In Base64, at each of the three positions of its first byte.
+    base64: [Sensitive<String>; 3],
+}
+
+impl Forms {
+    fn of(number: &Sensitive<String>) -> Self {
+        let number = number.expose();
+        let hexadecimal: String = number.chars().flat_map(|digit| ['3', digit]).collect();
+        Self {
+            digits: [number.clone(), hexadecimal].map(Sensitive::new),
+            base64: [0, 1, 2].map(|before| {
+                let text = STANDARD.encode(format!("{}{number}", &"00"[..before]));
+                // The characters that depend on nothing but the number.
+                let whole = (before * 8).div_ceil(6)..(before + number.len()) * 8 / 6;
+                Sensitive::new(text.get(whole).unwrap_or_default().to_owned())
+            }),
+        }
+    }
+
+    fn are_in(&self, text: &str, digits: &str) -> bool {
+        let is_in = |text: &str, form: &Sensitive<String>| text.contains(form.expose().as_str());
+        self.digits.iter().any(|form| is_in(digits, form))
+            || self.base64.iter().any(|form| is_in(text, form))
+    }
+}
+
 fn failure(index: usize, transform: &Transform, reason: Reason) -> Failure {
     Failure {
         index,
         kind: transform.kind(),
         reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tokenized_number_is_found_in_any_usual_form() {
+        let tokenized = [Sensitive::new("4242424242424242".to_owned())];
+        let check = |body: &str| {
+            let response = BufferedResponse {
+                status: StatusCode::OK,
+                headers: HeaderMap::new(),
+                body: Sensitive::new(body.as_bytes().to_vec()),
+            };
+            check_replaced(&tokenized, &response).is_err()
+        };
+        for body in [
+            "4242424242424242",
+            "4242-4242-4242-4242",
+            r#"{"pan":"\u0034242424242424242"}"#,
+            "a4b2c4d2e4f2g4h2i4j2k4l2m4n2o4p2",
+            "34323432343234323432343234323432",
+            "34:32:34:32:34:32:34:32:34:32:34:32:34:32:34:32",
+            // Base64, at each of the three positions.
+            "NDI0MjQyNDI0MjQyNDI0Mg==",
+            "eyJhIjoiNDI0MjQyNDI0MjQyNDI0MiJ9",
+            "eyJhYiI6IjQyNDI0MjQyNDI0MjQyNDIifQ==",
+            "eyJhYmMiOiI0MjQyNDI0MjQyNDI0MjQyIn0",
+        ] {
+            assert!(check(body), "{body}");
+        }
+        for body in ["4111111111111111", r#"{"id":"abc","last4":"4242"}"#, ""] {
+            assert!(!check(body), "{body}");
+        }
     }
 }

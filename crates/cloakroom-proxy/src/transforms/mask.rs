@@ -6,6 +6,7 @@ use std::time::Instant;
 use cloakroom_platform::api::FieldError;
 use cloakroom_platform::card_numbers::card_numbers_in;
 use regex::{Regex, RegexBuilder};
+use serde_json::Value;
 
 use super::Reason;
 use super::body::{TransformBody, given};
@@ -103,8 +104,10 @@ impl Mask {
             .map(|number| number.expose().as_str())
             .collect();
         let masked = self.replace(text, &values);
-        // Numbers with separators, and those beyond what one search finds, are still there.
-        match card_numbers_in(&masked).is_empty() {
+        // Numbers with separators or escapes, and those beyond what one search finds, are still there.
+        let unescaped = serde_json::from_str::<Value>(&masked).map(|json| json.to_string());
+        let unescaped = unescaped.unwrap_or_default();
+        match card_numbers_in(&masked).is_empty() && card_numbers_in(&unescaped).is_empty() {
             true => Ok(masked),
             false => Err(Reason::Remains),
         }
@@ -209,10 +212,15 @@ mod tests {
         let record = "P74 4242424242424242   0526 000000001000 4242424242424242";
         let expected = "P74 XXXXXXXXXXXXXXXX   0526 000000001000 XXXXXXXXXXXXXXXX";
         assert_eq!(apply(&mask, record).unwrap(), expected);
-        assert!(matches!(
-            apply(&mask, "4242 4242 4242 4242"),
-            Err(Reason::Remains)
-        ));
+        for remaining in [
+            "4242 4242 4242 4242",
+            r#"{"pan":"424\u0032424242424242"}"#,
+            r#"{"pan":"424\uff12424242424242"}"#,
+            r#"{"pan":"④②④②④②④②④②④②④②④②"}"#,
+        ] {
+            let masked = apply(&mask, remaining);
+            assert!(matches!(masked, Err(Reason::Remains)), "{masked:?}");
+        }
     }
 
     #[test]
