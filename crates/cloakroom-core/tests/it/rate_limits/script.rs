@@ -323,3 +323,23 @@ async fn a_clock_that_steps_back_admits_no_request_twice() {
     assert_eq!(rejected, [0, 0, 1, 1]);
     assert_eq!((later[0], over[0]), (1, 0));
 }
+
+/// The user of the documented cluster lacked commands of the velocity limit, so that every node counted on its own.
+#[test]
+fn the_documented_user_of_redis_may_call_what_the_scripts_call() {
+    let user = include_str!("../../../../../deploy/ha/redis.conf");
+    let user = user
+        .lines()
+        .find(|line| line.starts_with("user cloakroom "));
+    let granted: Vec<&str> = user.unwrap().split(" +").skip(1).collect();
+    let velocity = include_str!("../../../../cloakroom-core/src/velocity/admit.lua");
+    let mut called = 0;
+    for script in [SCRIPT, velocity] {
+        for call in script.split("redis.call('").skip(1) {
+            let command = call.split('\'').next().unwrap().to_lowercase();
+            assert!(granted.contains(&&*command), "{command}");
+            called += 1;
+        }
+    }
+    assert!(15 < called, "{called}");
+}
