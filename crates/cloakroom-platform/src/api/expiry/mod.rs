@@ -15,6 +15,9 @@ pub struct Expiry {
 
 pub const RULE: &str = "must be an ISO 8601 date-time, or a month/day/year date with or without a time, that lies in the future";
 
+/// 9999-12-30T22:00:00Z, the last second in which every UTC offset has a date.
+const LATEST_SECOND: i64 = 253_402_207_200;
+
 impl Expiry {
     /// Parses any of the accepted formats. The default offset is UTC.
     pub fn parse(text: &str) -> Option<Self> {
@@ -29,7 +32,7 @@ impl Expiry {
     fn new(at: DateTime, offset: Offset) -> Option<Self> {
         if at.date() == Date::MAX {
             // The usual notation of "never" is beyond the last instant.
-            let at = truncate_to_micros(Timestamp::MAX)?;
+            let at = Timestamp::from_second(LATEST_SECOND).ok()?;
             return Some(Self {
                 at,
                 offset_minutes: 0,
