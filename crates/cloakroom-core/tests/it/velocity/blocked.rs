@@ -116,6 +116,9 @@ async fn updates_of_cards_without_a_fingerprint_count() {
         paths.push(format!("/tokens/{}", created.id()));
     }
     redis.script(FORGET, "3600000").await;
+    // A node also counts on its own.
+    let second = vault.second_node().await;
+    let client = client.at(&second.base_url);
 
     let mut compared = 0;
     for path in &paths[10..] {
@@ -126,4 +129,34 @@ async fn updates_of_cards_without_a_fingerprint_count() {
     }
 
     assert_eq!(compared, 10);
+}
+
+/// Whether an update keeps its fingerprint must not tell a caller that sees nothing which guess is the number.
+#[tokio::test]
+async fn a_guess_counts_whether_or_not_it_is_the_number() {
+    let vault = start(None).await;
+    let tenant = vault.tenant().await;
+    let owner = vault.client(&tenant, everything(Transform::Reveal)).await;
+    let attacker = vault.client(&tenant, everything(Transform::Redact)).await;
+    let numbers = candidates();
+    let (number, others) = numbers.split_last().unwrap();
+    let mut paths = Vec::new();
+    for _ in 0..2 {
+        let victim = owner.post("/tokens", card(number)).await;
+        paths.push(format!("/tokens/{}", victim.id()));
+    }
+    for other in &others[..11] {
+        attacker.post("/tokens", card(other)).await;
+    }
+
+    let mut fingerprints = Vec::new();
+    for (path, guess) in paths.iter().zip([number, &others[12]]) {
+        let patched = attacker
+            .patch(path, json!({"data": {"number": guess}}))
+            .await;
+        assert_eq!(patched.status, StatusCode::OK, "{}", patched.body);
+        fingerprints.push(patched.body.get("fingerprint").cloned());
+    }
+
+    assert_eq!(fingerprints, [None, None]);
 }

@@ -32,7 +32,7 @@ use super::{Error, Token, TokenView, WrittenToken, count_rejected_numbers};
 use crate::attributes::{self as attributes, Digests, TokenId, may_compare, numbers_of};
 use crate::containers;
 use crate::tokens::TokenVault;
-use crate::types::SecurityCode;
+use crate::types::{SecurityCode, is_security_code_alone};
 
 /// Attempts when other nodes change the token concurrently.
 const ATTEMPTS: usize = 20;
@@ -61,8 +61,9 @@ impl TokenPatch {
     /// Counts the token's numbers toward the velocity limit if the fingerprint may change; returns whether the token may
     /// have one.
     ///
-    /// Numbers that a fingerprint already covers are not counted. Otherwise a number that the caller cannot see would count
-    /// as one that it sent. A token without a fingerprint may lack it because of the limit: all of its numbers count.
+    /// Numbers that the patch writes count, equal to the stored one or not: the difference would tell whether a guess is
+    /// right. Numbers of a token without a fingerprint count too, which it may lack because of the limit. Others do not: a
+    /// number that the caller cannot see would count as one that it sent.
     async fn admits(
         &self,
         vault: &TokenVault,
@@ -75,7 +76,11 @@ impl TokenPatch {
             return Ok(true);
         }
         let mut numbers = content.card_numbers()?;
-        if has_fingerprint {
+        let writes_numbers = match &self.data {
+            Change::Set(patch) => !is_security_code_alone(content.kind, patch),
+            _ => false,
+        };
+        if has_fingerprint && !writes_numbers {
             let before = numbers_of(opened.token.kind, &opened.data_value()?, None);
             numbers.retain(|number| !before.contains(number));
         }
