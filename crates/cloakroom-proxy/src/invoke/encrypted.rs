@@ -7,6 +7,7 @@ use cloakroom_core::audit::{EntityKind, Entry, Operation, Outcome};
 use cloakroom_core::caller::Caller;
 use cloakroom_core::keys;
 use cloakroom_platform::api::{ApiError, FieldError, read_json};
+use cloakroom_platform::card_numbers::card_numbers_in;
 use cloakroom_tokens::client_encryption::{RequestData, SentData, key_id, resolve_request_data};
 use cloakroom_tokens::tokens::reveals_in;
 use cloakroom_tokens::types::TokenKind;
@@ -66,17 +67,25 @@ impl Decrypted {
             let kind = value
                 .kind
                 .ok_or_else(|| Error::invalid_at("BT-ENCRYPTED", rule))?;
-            let (container, id) = (&kind.default_container(), None);
-            let transform = Purpose::Use.require_on(caller, Resource { container, id })?;
+            // The caller chooses the type. A card is a card under any.
+            let number = !card_numbers_in(&value.data.to_string()).is_empty();
+            let kinds = [Some(kind), number.then_some(TokenKind::Card)];
+            let mut transform = Transform::Reveal;
+            for kind in kinds.into_iter().flatten() {
+                let (container, id) = (&kind.default_container(), None);
+                let granted = Purpose::Use.require_on(caller, Resource { container, id })?;
+                transform = transform.min(granted);
+                usable.are_hidden |= !reveals_in(caller, container);
+            }
             let (data, outcome) = match (transform, kind.default_mask()) {
                 (Transform::Reveal, _) => (value.data.clone(), Outcome::Revealed),
+                _ if number && !kind.is_card() => (Value::Null, Outcome::Masked),
                 (_, Some(mask)) => (mask.mask.apply(&value.data), Outcome::Masked),
                 (_, None) => (Value::Null, Outcome::Masked),
             };
             values.push(value.with_data(data));
             let entry = Entry::new(caller, Operation::Use, EntityKind::ClientKey, &value.key_id);
             usable.entries.push(entry.with_outcome(outcome));
-            usable.are_hidden |= !reveals_in(caller, container);
         }
         usable.value = self.assemble(values);
         Ok(usable)

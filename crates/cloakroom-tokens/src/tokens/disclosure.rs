@@ -18,7 +18,7 @@ use super::view::OpenedToken;
 use super::{Error, Token};
 use crate::attributes::NO_MASK;
 use crate::tokens::TokenVault;
-use crate::types::is_security_code_alone;
+use crate::types::{TokenKind, is_security_code_alone};
 
 /// The rights of a caller that may update a token, in the token's container before the request.
 pub(super) struct Rights {
@@ -122,6 +122,9 @@ pub(super) fn creation_transform(
     {
         require_convertible(caller, content, intent)?;
     }
+    if new.was_encrypted && !hosted_rules(vault, caller) {
+        require_no_gain(caller, content)?;
+    }
     if sees_data(caller, new) {
         return Ok(transform);
     }
@@ -143,11 +146,21 @@ fn require_convertible(
     if intent.created_by != caller.application {
         caller.require(Permission::TokenUpdate, &origin)?;
     }
-    let in_container = |container| Resource {
-        container,
-        id: None,
+    require_no_gain(caller, content)
+}
+
+/// Requires that the caller sees no more of the data in the destination container than in the default container of its type.
+/// The caller chooses both for an encrypted value, but a card is a card under any type.
+fn require_no_gain(caller: &Caller, content: &Content) -> Result<(), Error> {
+    let sees_in = |container: &Container| {
+        let id = None;
+        sees(caller, Resource { container, id })
     };
-    match sees(caller, in_container(&origin)) < sees(caller, in_container(&content.container)) {
+    let is_card = content.kind == TokenKind::Token && !content.card_numbers()?.is_empty();
+    let kinds = [Some(content.kind), is_card.then_some(TokenKind::Card)];
+    let seen = sees_in(&content.container);
+    let gains = |kind: TokenKind| sees_in(&kind.default_container()) < seen;
+    match kinds.into_iter().flatten().any(gains) {
         true => Err(Error::NeedsReveal("containers")),
         false => Ok(()),
     }
