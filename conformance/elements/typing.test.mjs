@@ -121,6 +121,18 @@ attempt("cardExpirationDate", "maxElapsedExpirationYear and showSpacing", async 
   });
 });
 
+attempt("cardNumber", "value of the page does not replace a typed one", async () => {
+  await withCheckout({ number: ["cardNumber"] }, {}, async (page) => {
+    await type(page, "number", "4242424242424242");
+    const set = (value) => page.evaluate((text) => window.elements.number.update({ value: text }), value);
+    await set("4111111111111111");
+    assert.equal(await input(page, "number").inputValue(), "4242 4242 4242 4242");
+    await page.evaluate(() => window.elements.number.clear());
+    await set("4000056655665556");
+    assert.equal(await input(page, "number").inputValue(), "4000 0566 5566 5556");
+  });
+});
+
 attempt("cardExpirationDate", "filled in by a browser, also again", async () => {
   for (const showSpacing of [true, false]) {
     await withCheckout({ date: ["cardExpirationDate", { showSpacing }] }, {}, async (page) => {

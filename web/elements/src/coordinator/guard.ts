@@ -20,6 +20,12 @@ const WHOLE = new RegExp(`^\\{\\{\\s*${NAME}\\s*\\}\\}$`);
 const WHOLE_MEMBERS = new Set(["fingerprint_expression", "search_indexes"]);
 /** Details of the data of a token. */
 const DETAILS = ["data", "card", "bank", "network_token", "fingerprint"];
+/** What the page sent, and would see compared with a value. */
+const SENT = new Set(["metadata", "mask", "search_indexes", "fingerprint_expression", "containers", "privacy"]);
+/** The members of a card's data. Others are the page's own. */
+const CARD_DATA = new Set(["number", "expiration_month", "expiration_year", "cvc"]);
+/** Names of members in a response of the vault are names of its own, or the page's. */
+export const KEEP_NAMES = true;
 const EXPRESSION = /\{[{%]/;
 export const REDACTED = "[redacted]";
 
@@ -27,6 +33,9 @@ export const REDACTED = "[redacted]";
 export function checkRequests(json: unknown): void {
   if (typeof json === "object" && json !== null) {
     if (isTokenRequest(json)) {
+      if ("id" in json) {
+        throw configurationError("With elements, the vault chooses the id");
+      }
       checkExpressions(json, CARD_MASKS.get(json.type) ?? OTHER_MASK);
     } else {
       Object.values(json).forEach(checkRequests);
@@ -37,7 +46,8 @@ export function checkRequests(json: unknown): void {
 /** Rejects expressions of the page that would show parts of an element's value. `json` has the API's names. */
 function checkExpressions(json: unknown, masks: RegExp, member = ""): void {
   if (typeof json === "string") {
-    const rest = WHOLE_MEMBERS.has(member) && WHOLE.test(json) ? "" : json.replace(masks, "").replace(DATE, "");
+    const others = json.replace(masks, "");
+    const rest = WHOLE_MEMBERS.has(member) && WHOLE.test(json) ? "" : masks === OTHER_MASK ? others : others.replace(DATE, "");
     if (EXPRESSION.test(rest)) {
       throw configurationError(
         "With elements, a mask can use reveal_last with at most 4 characters, last4, or for data.number of a card card_mask; "
@@ -61,7 +71,7 @@ function checkExpressions(json: unknown, masks: RegExp, member = ""): void {
  *
  * The API masks them already, unless the key may reveal them or the request went to another server.
  */
-export function redact(response: unknown, secrets: readonly string[]): unknown {
+export function redact(response: unknown, secrets: readonly string[], keepNames = false): unknown {
   if (secrets.length === 0) {
     return response;
   }
@@ -82,8 +92,8 @@ export function redact(response: unknown, secrets: readonly string[]): unknown {
     if (typeof value !== "object" || value === null) {
       return value;
     }
-    const entries = Object.entries(value).map(([key, item]) => [isSecret(key) ? REDACTED : key, copy(item)]);
-    return Object.fromEntries(entries);
+    const name = (key: string) => (!keepNames && isSecret(key) ? REDACTED : key);
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [name(key), copy(item)]));
   };
   return copy(response);
 }
@@ -104,8 +114,16 @@ export function withoutDetails(response: unknown, isUpdate: boolean): unknown {
   }
   const { type } = response as { type?: unknown };
   const isHidden = isUpdate || (typeof type === "string" && !CARD_TYPES.has(type));
+  const isToken = typeof type === "string";
   const entries = Object.entries(response)
-    .filter(([key]) => !isHidden || !DETAILS.includes(key))
-    .map(([key, item]) => [key, withoutDetails(item, isUpdate)]);
+    .filter(([key]) => (!isHidden || !DETAILS.includes(key)) && !(isToken && SENT.has(key)))
+    .map(([key, item]) => [key, key === "data" && isToken ? cardData(item) : withoutDetails(item, isUpdate)]);
   return Object.fromEntries(entries);
+}
+
+function cardData(data: unknown): unknown {
+  if (typeof data !== "object" || data === null) {
+    return data;
+  }
+  return Object.fromEntries(Object.entries(data).filter(([key]) => CARD_DATA.has(key)));
 }

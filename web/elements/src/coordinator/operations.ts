@@ -6,7 +6,7 @@ import type { Payload, RequestOptions } from "../messages/protocol";
 import { encrypt, parsePem } from "./encrypt";
 import type { Fields } from "./fields";
 import { fill, type Filled } from "./fill";
-import { checkRequests, redact, withoutDetails } from "./guard";
+import { checkRequests, KEEP_NAMES, redact, withoutDetails } from "./guard";
 import { anywhere, inData, inTokenizedData, inTokenRequests, nowhere, type PathRule } from "./places";
 import { type Answer, type Api, pageHeaders, request } from "./http";
 import type { References } from "./references";
@@ -45,9 +45,11 @@ export async function run(
   context: Context,
   name: string,
   target: unknown,
-  payload: Payload,
+  received: Payload,
   options: RequestOptions,
 ): Promise<unknown> {
+  // A message can contain one object in several places, and boxed strings. JSON has neither.
+  const payload = JSON.parse(JSON.stringify(received)) as Payload;
   const operation = OPERATIONS.get(name);
   if (!operation) {
     throw configurationError("Unknown operation");
@@ -86,7 +88,13 @@ function tokenOperation(method: string, path: (target: unknown) => string): Oper
   };
 }
 
-const segment = (target: unknown) => encodeURIComponent(String(target));
+function segment(target: unknown): string {
+  const text = String(target);
+  if (text === "." || text === "..") {
+    throw configurationError("This is not an id");
+  }
+  return encodeURIComponent(text);
+}
 
 const OPERATIONS = new Map<string, Operation>([
   ["createToken", tokenOperation("POST", () => "/tokens")],
@@ -127,7 +135,7 @@ const OPERATIONS = new Map<string, Operation>([
 ]);
 
 function forPage(body: unknown, { hasElements, secrets }: Filled, isUpdate = false): unknown {
-  return hasElements ? redact(withoutDetails(body, isUpdate), secrets) : body;
+  return hasElements ? redact(withoutDetails(body, isUpdate), secrets, KEEP_NAMES) : body;
 }
 
 function withDebug(api: Api, answer: Answer, value: unknown): unknown {
@@ -172,11 +180,18 @@ async function invokeProxy({ api, references, hosts }: Context, { target, filled
   const suffix = path ? `/${String(path).replace(/^\//, "")}` : "";
   const search = new URLSearchParams(Object.entries(query ?? {}).map(([key, value]) => [key, String(value)])).toString();
   const url = `/proxy${suffix}${search && `?${search}`}`;
+  // As the browser will resolve it.
+  const { pathname } = new URL(url, "https://vault.invalid");
+  if (pathname !== "/proxy" && !pathname.startsWith("/proxy/")) {
+    throw configurationError("The path leaves the proxy");
+  }
   const hasBody = method !== "GET" && filled.json !== null && filled.json !== undefined;
   const answer = await api.json(method, url, hasBody ? filled.json : undefined, options, headers);
   const isRaw = answer.headers.has(RAW_RESPONSE);
   const data = isRaw ? redact(answer.body, filled.secrets) : references.store(answer.body);
-  return includeResponseHeaders ? { data, headers: redact(Object.fromEntries(answer.headers), filled.secrets) } : data;
+  // Without the length of what the page gets a reference to.
+  const shown = [...answer.headers].filter(([name]) => name !== "content-length");
+  return includeResponseHeaders ? { data, headers: redact(Object.fromEntries(shown), filled.secrets) } : data;
 }
 
 /** Sends values to a server of the merchant, if the tenant lists it. The browser enforces the list too, by the CSP. */

@@ -49,8 +49,14 @@ export const inTokenizedData: PathRule = (path, json, source) => {
 export const inTokenRequests: PathRule = ([member, ...path], json, source) =>
   member === "tokenRequests" && inTokenizedData(path, (json as Json).tokenRequests, source) && path.includes("data");
 
-export const isTokenRequest = (node: object): node is Json =>
-  !Array.isArray(node) && ("type" in node || "encrypted" in node || "token_intent_id" in node);
+/** Whether the vault takes an object for a token. One that it could take for anything else is rejected. */
+export function isTokenRequest(node: object): node is Json {
+  const marks = ["type", "encrypted", "token_intent_id"].filter((name) => !Array.isArray(node) && name in node);
+  if (marks.some((name) => typeof (node as Json)[name] !== "string" && (node as Json)[name] !== undefined)) {
+    throw configurationError("type, encrypted and token_intent_id must be text");
+  }
+  return marks.length > 0;
+}
 
 /** Rejects values where the response, or its status, would tell the page something about them. */
 function requireMember({ type, mask }: Json, path: Path, source: Source): boolean {
@@ -61,7 +67,8 @@ function requireMember({ type, mask }: Json, path: Path, source: Source): boolea
   if (hasCode && !(mayBeCard && path.length < 2 && path[0] === place)) {
     throw configurationError("A security code can be used as data.cvc of a card only");
   }
-  const expected = CARD_TYPES.has(type) ? CARD_MEMBERS.get(path[0]) : undefined;
+  const isCard = CARD_TYPES.has(type) || (type === undefined && path.length > 0);
+  const expected = isCard ? CARD_MEMBERS.get(path[0]) : undefined;
   if (expected && !expected.includes(source.type)) {
     throw configurationError(`data.${path[0] ?? "number"} of a card must be of the element ${expected.join(" or ")}`);
   }

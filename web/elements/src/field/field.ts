@@ -57,6 +57,8 @@ export class Field {
   /** The state of the followed field, while this one shows its value. */
   #followed: State | undefined;
   #staticValue = "";
+  /** Whether the value is the cardholder's. */
+  #isTyped = false;
 
   constructor(type: ElementType, page: Channel, coordinator: Channel, surroundings: Surroundings) {
     this.#type = type as FieldType;
@@ -90,6 +92,7 @@ export class Field {
 
   clear(): void {
     this.#followed = undefined;
+    this.#isTyped = false;
     this.#inputs.forEach((input) => input.wipe());
     this.#judged.clear();
     this.#settle();
@@ -260,6 +263,10 @@ export class Field {
     if (value === undefined || value === null || text === this.#staticValue) {
       return;
     }
+    // What happens to a value of the cardholder would compare it with that of the page.
+    if (this.#isTyped || this.#followed !== undefined) {
+      return;
+    }
     this.#staticValue = text;
     this.#followed = undefined;
     textsOf(this.#type, value).forEach((text, part) => this.#inputs.get(part)?.set(text));
@@ -267,6 +274,7 @@ export class Field {
 
   #typed(part: Part): void {
     this.#followed = undefined;
+    this.#isTyped = [...this.#inputs.values()].some((input) => !input.isEmpty);
     this.#disclosure.typed(this.#inputs.get("number")?.value ?? "");
     // A corrected error disappears while typing; a new one appears when the cardholder leaves the input.
     if (!this.#options.flag("validateOnChange") && !this.#inputs.get(part.part)?.judge().error) {

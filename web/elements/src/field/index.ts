@@ -23,6 +23,7 @@ const type = parameters.get("type") as ElementType;
 
 /** Registered before the coordinator is known: it may speak first. */
 let element: Field | CopyButton | undefined;
+let isConfigured = false;
 
 /**
  * Finds the coordinator among the frames of the page.
@@ -68,9 +69,11 @@ async function join(): Promise<Channel> {
 function connect(port: MessagePort): void {
   const page: Channel = new Channel(port, new Map<string, (...args: never[]) => unknown>([
     ["configure", async (options: unknown, around: object) => {
-      if (element) {
+      // Before anything is awaited: a second call would join another coordinator.
+      if (isConfigured) {
         throw failure("Element is already mounted");
       }
+      isConfigured = true;
       const coordinator = await join();
       document.addEventListener("pointerdown", ({ isTrusted }) => isTrusted && coordinator.notify("pressed"), true);
       const surroundings = new Surroundings(page, around);
