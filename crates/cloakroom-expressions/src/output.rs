@@ -137,7 +137,25 @@ impl Filters {
     /// Whether the filters only select a value at a fixed path, or its last four, BIN or expiry, or pad it. These are
     /// total, and determined by the text of the expression alone.
     pub(crate) fn are_closed(&self) -> bool {
+        // Padding is last: it would move what the others select.
+        let mut after_padding = self
+            .calls
+            .iter()
+            .skip_while(|call| !call.is_padding())
+            .skip(1);
         self.calls.iter().all(FilterCall::is_closed)
+            && after_padding.all(|call| call.filter.name == "to_string")
+    }
+
+    /// The member that the filters select, if they begin with a fixed path to one.
+    pub(crate) fn selected_member(&self) -> Option<String> {
+        let path = self.calls.first()?.path().filter(JsonPath::is_fixed)?;
+        path.member().map(str::to_owned)
+    }
+
+    /// Whether the filters select, and change nothing.
+    pub(crate) fn only_select(&self) -> bool {
+        self.calls.iter().all(|call| call.filter.name == "json")
     }
 
     /// Whether the filters only concatenate text, or sign it with a configuration value.
@@ -160,6 +178,10 @@ impl Filters {
 }
 
 impl FilterCall {
+    fn is_padding(&self) -> bool {
+        matches!(self.filter.name, "pad_left" | "pad_right")
+    }
+
     fn is_closed(&self) -> bool {
         let literals = self.arguments.iter().filter_map(Operand::as_literal);
         match self.filter.name {

@@ -269,6 +269,12 @@ fn closed_expressions_are_recognized_by_their_text() {
         ("{{ a | json: '$.month' | pad_left: 2, '0' }}", true),
         ("{{ a | card_exp: 'MM/YY' }}", true),
         ("{{ a | card_exp: 'MM of YY' }}", false),
+        (
+            "{{ a | json: '$.number' | pad_left: 20, '0' | card_bin }}",
+            false,
+        ),
+        ("{{ a | pad_right: 8, '0' | last4 }}", false),
+        ("{{ a | pad_right: 8, '0' | to_string }}", true),
         ("{{ a | json: '$..number' }}", false),
         ("{{ a | json: '$.*' }}", false),
         ("{{ a | json: '$[?(@.number > 1)]' }}", false),

@@ -82,10 +82,13 @@ impl Document {
     /// The places of all expressions, in document order.
     pub fn insertions(&self) -> Vec<Insertion> {
         let mut insertions = Vec::new();
-        let mut found = |path: &[Step<'_>], output: &Output| {
+        let mut found = |path: &[Step<'_>], is_whole, output: &Output| {
             let is_request = self.references[output.reference].kind == ReferenceKind::Proxy;
             insertions.push(Insertion {
                 path: path_text(path),
+                is_whole,
+                member: output.filters.selected_member(),
+                only_selects: output.filters.only_select(),
                 is_closed: match is_request {
                     true => output.filters.only_sign(),
                     false => output.filters.are_closed(),
@@ -145,6 +148,12 @@ impl Document {
 pub struct Insertion {
     /// For example `body.card.number`.
     pub path: String,
+    /// Whether nothing is before or after the expression.
+    pub is_whole: bool,
+    /// The member of the value that the expression inserts.
+    pub member: Option<String>,
+    /// Whether the expression inserts the value as it is.
+    pub only_selects: bool,
     /// Whether the expression consists of functions that the vault defines, which disclose nothing by failing.
     pub is_closed: bool,
 }
@@ -153,15 +162,15 @@ pub struct Insertion {
 fn collect<'a>(
     node: &'a Node,
     path: &mut Vec<Step<'a>>,
-    found: &mut impl FnMut(&[Step<'a>], &Output),
+    found: &mut impl FnMut(&[Step<'a>], bool, &Output),
 ) {
     match node {
         Node::Literal(_) => {}
-        Node::Whole(output) => found(path, output),
+        Node::Whole(output) => found(path, true, output),
         Node::Text(parts) => {
             for part in parts {
                 if let Part::Output(output) = part {
-                    found(path, output);
+                    found(path, false, output);
                 }
             }
         }

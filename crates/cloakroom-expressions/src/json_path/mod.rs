@@ -62,6 +62,14 @@ enum Operator {
 }
 
 impl JsonPath {
+    /// The name of the member that the path leads to.
+    pub(crate) fn member(&self) -> Option<&str> {
+        match &self.segments.last()?.selectors[..] {
+            [Selector::Name(name)] => Some(name),
+            _ => None,
+        }
+    }
+
     /// Whether the path leads to one place, whatever the values are.
     pub(crate) fn is_fixed(&self) -> bool {
         let is_one = |segment: &Segment| {

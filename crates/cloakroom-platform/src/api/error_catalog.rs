@@ -49,9 +49,6 @@ pub const ERROR_TYPES: &[ErrorType] = error_types! {
     400 "not_evaluated":
         "An expression or a request transform of the proxied request cannot be evaluated.",
         "Correct the expression or the transform.";
-    400 "card_number_in_request":
-        "The proxied request contains a number that resembles a card that its application may use but not read.",
-        "Remove the number, or insert the card by an expression.";
     400 "incomplete_body":
         "The body ended before its declared length.",
         "Send the request again.";

@@ -34,8 +34,6 @@ pub(super) enum Error {
     /// An expression of a caller that sees all values failed, or a request transform, which may contain configuration
     /// values.
     NotEvaluated,
-    /// The text of the request resembles a card number that the caller does not see.
-    NumberInRequest,
     TooManyExpressions(usize),
     TooManyTokens(usize),
     /// The body is too large to replace its expressions.
@@ -151,12 +149,6 @@ impl From<Error> for ApiError {
                     .into(),
             )
             .with_code("not_evaluated"),
-            Error::NumberInRequest => invalid(
-                "The request contains a number with the first six and the last four digits of a card that the application may \
-                 use but not read. Nothing was sent. Remove it, or insert the card by an expression."
-                    .into(),
-            )
-            .with_code("card_number_in_request"),
             Error::TooManyExpressions(limit) => {
                 invalid(format!("The request has more than {limit} expressions.").into())
             }

@@ -55,7 +55,7 @@ impl Pairs {
     }
 
     /// Replaces the paths of the document's expressions, such as `query[0]`, by the names of their pairs.
-    pub(super) fn name(&self, part: &str, insertions: &mut [Insertion]) {
+    pub(super) fn name(&self, part: &str, place: &str, insertions: &mut [Insertion]) {
         let names = self.0.iter().filter_map(|pair| match pair {
             Pair::Verbatim(_) => None,
             Pair::Expression { name, .. } => Some(decode(name)),
@@ -63,7 +63,7 @@ impl Pairs {
         for (index, name) in names.enumerate() {
             let path = format!("{part}[{index}]");
             let of_pair = insertions.iter_mut().filter(|it| it.path == path);
-            of_pair.for_each(|it| it.path = format!("{part}.{name}"));
+            of_pair.for_each(|it| it.path = format!("{place}.{name}"));
         }
     }
 

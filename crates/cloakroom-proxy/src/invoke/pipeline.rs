@@ -61,7 +61,7 @@ pub(super) async fn invoke(server: &ProxyServer, request: Request) -> Result<Res
     };
     target.withhold_configuration(&mut outgoing.withheld);
     let mut withheld = std::mem::take(&mut outgoing.withheld);
-    if withheld.has_numbers() {
+    if !withheld.is_empty() {
         headers::require_readable(&mut outgoing.headers);
     }
     let received = invocation.send(outgoing, &url).await?;

@@ -134,12 +134,9 @@ pub(super) async fn searched(
     let mut encodings = response.headers().get_all(CONTENT_ENCODING).iter();
     let is_encoded = encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity"));
     if is_encoded || response.status() == StatusCode::PARTIAL_CONTENT {
-        return match withheld.has_numbers() {
-            true => Err(Error::ResponseWithheld),
-            false => Ok(streamed(response)),
-        };
+        return Err(Error::ResponseWithheld);
     }
-    let (head, mut rest) = response.into_parts();
+    let (mut head, mut rest) = response.into_parts();
     let mut start = BytesMut::new();
     let mut is_complete = true;
     while let Some(frame) = rest.frame().await {
@@ -151,6 +148,9 @@ pub(super) async fn searched(
         }
     }
     let start = start.freeze();
+    if withheld.has_numbers() {
+        remove_digests(&mut head.headers);
+    }
     let received = BufferedResponse {
         status: head.status,
         headers: head.headers.clone(),
@@ -166,6 +166,23 @@ pub(super) async fn searched(
             let body = StreamBody::new(start.chain(BodyStream::new(rest)));
             Ok(streamed(http::Response::from_parts(head, body)))
         }
+    }
+}
+
+/// Removes digests of what the destination received: a caller could compute those of its guesses.
+fn remove_digests(headers: &mut HeaderMap) {
+    const NAMES: [&str; 6] = [
+        "etag",
+        "content-md5",
+        "digest",
+        "content-digest",
+        "repr-digest",
+        "x-goog-hash",
+    ];
+    let is_digest = |name: &str| NAMES.contains(&name) || name.starts_with("x-amz-checksum-");
+    let names: Vec<HeaderName> = headers.keys().cloned().collect();
+    for name in names.iter().filter(|name| is_digest(name.as_str())) {
+        headers.remove(name);
     }
 }
 

@@ -113,6 +113,12 @@ impl Target {
         definition.is_some_and(|it| !it.transforms.response.is_empty())
     }
 
+    /// Whether a request transform parses the body that is sent.
+    pub(super) fn appends_json(&self) -> bool {
+        let definition = self.definition.as_ref();
+        definition.is_some_and(|it| it.transforms.append_json())
+    }
+
     /// Whether responses may contain card numbers that transforms hide.
     pub(super) fn hides_in_response(&self) -> bool {
         let definition = self.definition.as_ref();

@@ -24,6 +24,9 @@ const CLOSED_RULE: &str = "must be a value at a fixed path, with no other filter
      pad_right and to_string, or a signature with a configuration value: the application may use this data, but a rule that \
      reveals it is missing";
 
+const JSON_RULE: &str = "must be JSON with the content type application/json: the proxy appends to it, and the application may use \
+     this data, but a rule that reveals it is missing";
+
 /// The expressions of a request.
 pub(super) struct RequestTemplate {
     body: BodyTemplate,
@@ -82,23 +85,38 @@ impl RequestTemplate {
         let mut in_query = self.query_document.insertions();
         match &self.body {
             BodyTemplate::Verbatim | BodyTemplate::Json => {}
-            BodyTemplate::Form(pairs) => pairs.name("body", &mut in_body),
+            BodyTemplate::Form(pairs) => pairs.name("body", "form", &mut in_body),
             BodyTemplate::Text(..) => in_body
                 .iter_mut()
                 .for_each(|it| it.path = "body".to_owned()),
         }
         if let Some(query) = &self.query {
-            query.name("query", &mut in_query);
+            query.name("query", "query", &mut in_query);
+        }
+        let mut in_headers = self.headers.insertions();
+        for insertion in &mut in_headers {
+            // A header has a list of values.
+            let end = insertion.path.rfind('[').unwrap_or(insertion.path.len());
+            insertion.path.truncate(end);
         }
         let all = in_body.into_iter().chain(in_query);
-        all.chain(self.headers.insertions()).collect()
+        all.chain(in_headers).collect()
     }
 
-    /// Requires that the proxy allows expressions in these places.
+    /// Requires that the proxy allows these expressions in their places.
     pub(super) fn require_allowed(&self, allowed: &AllowedRequests) -> Result<(), Error> {
         let mut insertions = self.insertions().into_iter();
-        let other = insertions.find(|it| !allowed.allows_expression(&it.path));
+        let other = insertions.find(|it| !allowed.allows_expression(it));
         other.map_or(Ok(()), |it| Err(Error::PlaceNotAllowed(it.path)))
+    }
+
+    /// Requires that a transform can read the body whatever the values are. The parser of another body would see them: two
+    /// equal names, one of them a value, are an error.
+    pub(super) fn require_json(&self) -> Result<(), Error> {
+        match self.body {
+            BodyTemplate::Verbatim | BodyTemplate::Json => Ok(()),
+            _ => Err(Error::invalid_at("body", JSON_RULE)),
+        }
     }
 
     /// Requires that the vault defines what every expression does. Decided by the text of the request alone: the failure of

@@ -93,6 +93,9 @@ pub(super) async fn load(
     }
     if values.are_hidden {
         template.require_closed()?;
+        if target.appends_json() {
+            template.require_json()?;
+        }
     }
     Ok(values)
 }

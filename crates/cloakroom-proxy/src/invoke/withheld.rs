@@ -1,4 +1,9 @@
 //! Values that were sent to the destination, and that its response must not return to the caller.
+//!
+//! A response is withheld if it contains digits that have the first six and the last four of a hidden card number in its length,
+//! whatever the digits between them are: otherwise, it would tell the caller which of its guesses is the number.
+
+use std::collections::HashSet;
 
 use cloakroom_crypto::Sensitive;
 use cloakroom_platform::api::read_json;
@@ -10,31 +15,52 @@ use serde_json::Value;
 use super::xml;
 use crate::exchange::BufferedResponse;
 
-/// The shortest card number.
-const NUMBER_DIGITS_MIN: usize = 12;
+/// Lengths of card numbers.
+const NUMBER_DIGITS: std::ops::RangeInclusive<usize> = 12..=19;
 /// The part of a card number that may be displayed.
 const FIRST: usize = 6;
 const LAST: usize = 4;
+/// The member with the number of a card, which may fail the Luhn check in a network token.
+const NUMBER: &str = "number";
 /// Shorter configuration values are not secrets, and any response could contain them.
 const SECRET_BYTES_MIN: usize = 8;
 
 /// Card numbers that the caller does not see, and configuration values.
 #[derive(Default)]
 pub(super) struct Withheld {
-    numbers: Vec<Sensitive<String>>,
+    numbers: HashSet<Shape>,
     secrets: Vec<Sensitive<String>>,
+    /// Whether the request has values that the caller does not see.
+    pub(super) has_hidden_values: bool,
     /// Whether card numbers of the destination are withheld too.
     pub(super) any_number: bool,
 }
+
+/// What is visible of a card number: its length, the first six digits and the last four.
+type Shape = (usize, [u8; FIRST], [u8; LAST]);
 
 impl Withheld {
     /// Withholds the card numbers in a value.
     pub(super) fn add_numbers(&mut self, value: &Value) {
         match value {
-            Value::String(text) => self.numbers.extend(card_numbers_in(text)),
+            Value::String(text) => {
+                for number in card_numbers_in(text) {
+                    self.numbers.extend(shape(number.expose().as_bytes()));
+                }
+            }
             Value::Number(number) => self.add_numbers(&number.to_string().into()),
             Value::Array(elements) => elements.iter().for_each(|one| self.add_numbers(one)),
-            Value::Object(members) => members.values().for_each(|one| self.add_numbers(one)),
+            Value::Object(members) => {
+                for (name, member) in members {
+                    self.add_numbers(&name.as_str().into());
+                    self.add_numbers(member);
+                    if name == NUMBER
+                        && let Some(number) = member.as_str()
+                    {
+                        self.numbers.extend(shape(number.as_bytes()));
+                    }
+                }
+            }
             Value::Null | Value::Bool(_) => {}
         }
     }
@@ -45,15 +71,16 @@ impl Withheld {
         }
     }
 
+    /// Whether a response need not be searched. Decided without the values: it would tell whether one is a card number.
     pub(super) fn is_empty(&self) -> bool {
         !self.has_numbers() && self.secrets.is_empty()
     }
 
     pub(super) fn has_numbers(&self) -> bool {
-        self.any_number || !self.numbers.is_empty()
+        self.any_number || self.has_hidden_values
     }
 
-    /// Whether a response contains a number, in any notation, or a secret.
+    /// Whether a response contains what looks like a number, in any notation, or a secret.
     pub(super) fn are_in(&self, response: &BufferedResponse) -> bool {
         let mut readings = readings(response.body.expose());
         readings.extend(header_readings(&response.headers));
@@ -62,42 +89,32 @@ impl Withheld {
             let has_secret = |secret: &Sensitive<String>| text.contains(secret.expose().as_str());
             self.secrets.iter().any(has_secret)
                 || (self.any_number && contains_card_number(text))
-                || self.any_number(text, |number, digits| digits.contains(number))
+                || self.resembles(text)
         })
     }
 
-    /// Whether text of the caller contains digits that have the first six and the last four of a number in its length.
-    /// It is rejected whatever the digits between them are: whether a response is withheld would otherwise tell the caller
-    /// which of its guesses is the number.
-    pub(super) fn resembles(&self, text: &[u8]) -> bool {
-        let is_like = |number: &str, digits: &str| {
-            let (first, last) = (&number[..FIRST], &number[number.len() - LAST..]);
-            let mut candidates = digits.as_bytes().windows(number.len());
-            candidates.any(|it| it.starts_with(first.as_bytes()) && it.ends_with(last.as_bytes()))
-        };
-        readings(text)
-            .iter()
-            .any(|text| self.any_number(text.expose(), is_like))
-    }
-
-    pub(super) fn headers_resemble(&self, headers: &HeaderMap) -> bool {
-        headers
-            .values()
-            .any(|value| self.resembles(value.as_bytes()))
-    }
-
-    /// Whether a number and a run of digits in a text match. Only letters end a run.
-    fn any_number(&self, text: &str, matches: impl Fn(&str, &str) -> bool) -> bool {
+    /// Whether a run of digits in a text resembles a number. Only letters end a run.
+    fn resembles(&self, text: &str) -> bool {
+        let lengths: HashSet<usize> = self.numbers.iter().map(|number| number.0).collect();
         let runs = text.split(char::is_alphabetic).map(|run| {
-            let digits = run.chars().filter(char::is_ascii_digit);
-            Sensitive::new(digits.collect::<String>())
+            let digits = run.bytes().filter(u8::is_ascii_digit);
+            Sensitive::new(digits.collect::<Vec<u8>>())
         });
-        let mut runs = runs.filter(|digits| digits.expose().len() >= NUMBER_DIGITS_MIN);
+        let mut runs = runs.filter(|digits| NUMBER_DIGITS.start() <= &digits.expose().len());
         runs.any(|digits| {
-            let mut numbers = self.numbers.iter();
-            numbers.any(|number| matches(number.expose(), digits.expose()))
+            let mut lengths = lengths.iter();
+            lengths.any(|length| {
+                let mut windows = digits.expose().windows(*length);
+                windows.any(|it| shape(it).is_some_and(|shape| self.numbers.contains(&shape)))
+            })
         })
     }
+}
+
+fn shape(digits: &[u8]) -> Option<Shape> {
+    let is_number = NUMBER_DIGITS.contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    let (first, last) = (digits.first_chunk()?, digits.last_chunk()?);
+    is_number.then_some((digits.len(), *first, *last))
 }
 
 /// A text as it is, and decoded in each way that a reader of it could decode it.
@@ -106,18 +123,37 @@ fn readings(bytes: &[u8]) -> Vec<Sensitive<String>> {
     let text = String::from_utf8_lossy(bytes).replace('\0', "");
     let percent_decoded = percent_decode_str(&text).decode_utf8_lossy().into_owned();
     let xml_decoded = xml::unescape(&text);
-    // Serialized again, JSON has no escaped digits.
-    let json = read_json::<Value>(text.as_bytes()).map(|json| json.to_string());
-    let mut readings = vec![percent_decoded, xml_decoded, text];
-    readings.extend(json.ok());
+    let mut readings = vec![percent_decoded, xml_decoded];
+    if let Ok(json) = read_json::<Value>(text.as_bytes()) {
+        let mut decoded = String::new();
+        decode(&json, &mut decoded);
+        readings.push(decoded);
+    }
+    readings.push(text);
     readings.into_iter().map(Sensitive::new).collect()
 }
 
+/// The names and values of a document without escapes, in lines.
+fn decode(value: &Value, decoded: &mut String) {
+    match value {
+        Value::String(text) => decoded.extend([text, "\n"]),
+        Value::Number(number) => decoded.extend([&*number.to_string(), "\n"]),
+        Value::Array(elements) => elements.iter().for_each(|one| decode(one, decoded)),
+        Value::Object(members) => {
+            for (name, member) in members {
+                decoded.extend([name, "\n"]);
+                decode(member, decoded);
+            }
+        }
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
 fn header_readings(headers: &HeaderMap) -> Vec<Sensitive<String>> {
-    let values = headers.values();
-    values
-        .flat_map(|value| readings(value.as_bytes()))
-        .collect()
+    let texts = headers
+        .iter()
+        .flat_map(|(name, value)| [name.as_str().as_bytes(), value.as_bytes()]);
+    texts.flat_map(readings).collect()
 }
 
 #[cfg(test)]
@@ -129,7 +165,7 @@ mod tests {
     fn withheld() -> Withheld {
         let mut withheld = Withheld::default();
         withheld.add_numbers(&json!({"number": "4147202464191053", "month": 12, "note": "x"}));
-        withheld.add_secret(&Sensitive::new("sk_live_42".to_owned()));
+        withheld.add_secret(&Sensitive::new("sk_live_\"42\"".to_owned()));
         withheld.add_secret(&Sensitive::new("short".to_owned()));
         withheld
     }
@@ -150,13 +186,15 @@ mod tests {
             ("{\"a\": \"4147202464191053\"}", true),
             ("{\"a\": 4147202464191053}", true),
             ("{\"a\": 4.147202464191053e15}", true),
+            ("{\"4147202464191053\": 1}", true),
             (r#"{"a": "\u0034147202464191053"}"#, true),
             ("{\"a\": \"4147 2024-6419.1053\"}", true),
             ("[\"4147\",\"2024\",\"6419\",\"1053\"]", true),
             ("a=%34147202464191053", true),
             ("<a>9 4147202464191053</a>", true),
             (&"4147202464191053".replace("", "\0"), true),
-            ("key=sk_live_42;", true),
+            ("key=sk_live_\"42\";", true),
+            (r#"{"key": "sk_live_\"42\""}"#, true),
             (
                 "{\"last4\": \"1053\", \"bin\": \"41472024\", \"id\": 4147202464191054}",
                 false,
@@ -170,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn guesses_are_rejected_whatever_they_are() {
+    fn guesses_are_withheld_whatever_they_are() {
         for (text, expected) in [
             ("4147202464191053", true),
             ("4147209999991053", true),
@@ -179,9 +217,21 @@ mod tests {
             ("414147200000001053", true),
             ("4147200000001054", false),
             ("4242424242424242", false),
+            ("41472000000001053", false),
             ("414720", false),
         ] {
-            assert_eq!(withheld().resembles(text.as_bytes()), expected, "{text}");
+            assert_eq!(
+                withheld().resembles(text) || withheld().are_in(&response(text, "x")),
+                expected,
+                "{text}"
+            );
         }
+    }
+
+    #[test]
+    fn numbers_of_network_tokens_may_fail_the_check_digit() {
+        let mut withheld = Withheld::default();
+        withheld.add_numbers(&json!({"data": {"number": "4147202464191054"}}));
+        assert!(withheld.are_in(&response("4147202464191054", "x")));
     }
 }

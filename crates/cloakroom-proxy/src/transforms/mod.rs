@@ -53,6 +53,12 @@ impl Transforms {
         self.request.iter().any(Transform::refers_to_configuration)
     }
 
+    /// Whether a request transform parses the body that is sent.
+    pub fn append_json(&self) -> bool {
+        let appends = |it: &Transform| matches!(it, Transform::AppendJson(_));
+        self.request.iter().any(appends)
+    }
+
     /// Whether response transforms replace what the caller must not see.
     pub fn hide_in_response(&self) -> bool {
         let hides = |it: &Transform| matches!(it, Transform::Mask(_) | Transform::Tokenize(_));

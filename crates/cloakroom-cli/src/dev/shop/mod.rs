@@ -240,7 +240,6 @@ async fn caller(node: &Node, key: &str) -> anyhow::Result<Caller> {
 /// Creates the proxy to the processor and returns its key. It adds the processor's key, which the shop does not have, and sends
 /// payments only, with card data only where the processor expects it.
 async fn create_proxy(node: &Node, caller: &Caller, processor: &str) -> anyhow::Result<String> {
-    let places = ["number", "expiry_month", "expiry_year", "cvv"];
     let new = serde_json::from_value(json!({
         "name": "Shop",
         "destination_url": processor,
@@ -250,7 +249,12 @@ async fn create_proxy(node: &Node, caller: &Caller, processor: &str) -> anyhow::
         "allowed_requests": {
             "methods": ["POST"],
             "paths": ["/payments"],
-            "expressions": (places.map(|it| format!("body.source.{it}"))),
+            "expressions": {
+                "body.source.number": "number",
+                "body.source.expiry_month": "expiration_month",
+                "body.source.expiry_year": "expiration_year",
+                "body.source.cvv": "cvc",
+            },
         },
     }))?;
     let created = proxies::create(&node.proxy, caller, new, &ResponseTemplate::none()).await;

@@ -8,16 +8,13 @@ use super::Fixture;
 impl Fixture {
     /// A proxy that allows expressions in a few places, and an expression.
     async fn pinned(&self) -> (Value, String) {
-        let token = json!({"type": "token", "data": "4f0e-secret"});
+        let token = json!({"type": "token", "data": {"number": "4f0e-secret", "cvc": "123"}});
         let token = self.caller.post("/tokens", token).await.id();
-        let places = [
-            "body.source.number",
-            "body.items[].card",
-            "body.card[number]",
-        ];
-        let places = json!({"expressions": [places[0], places[1], places[2], "query.card"]});
-        let proxy = self.create(json!({"allowed_requests": places})).await;
-        (proxy, format!("{{{{ {token} }}}}"))
+        let places = json!({"body.source.number": "number", "body.items[].card": "number",
+            "form.card[number]": "number", "query.card": "number", "headers.x-card": "number"});
+        let proxy = json!({"allowed_requests": {"expressions": places}});
+        let proxy = self.create(proxy).await;
+        (proxy, format!("{{{{ {token} | json: '$.number' }}}}"))
     }
 
     /// Invokes the proxy, and checks whether the request was sent.
@@ -61,6 +58,15 @@ async fn expressions_stand_only_where_the_proxy_allows_them() {
         (json!({"source.number": value}), false),
         (json!({"metadata": {"source": {"number": value}}}), false),
         (json!({"items": [{"card": [value]}]}), false),
+        (
+            json!({"source": {"number": value.replace("number", "cvc")}}),
+            false,
+        ),
+        (json!({"source": {"number": format!("4111{value}")}}), false),
+        (
+            json!({"source": {"number": value.replace(" }}", " | pad_right: 16, '0' }}")}}),
+            false,
+        ),
     ] {
         let body = body.to_string();
         let content = ("application/json", &*body);
@@ -96,7 +102,11 @@ async fn places_are_named_in_forms_queries_and_headers_and_not_in_text() {
     let request = request.header("bt-proxy-key", proxy["key"].as_str().unwrap());
     let in_header = fixture
         .caller
-        .send(request.header("x-reference", &value))
+        .send(
+            request
+                .header("x-reference", &value)
+                .header("x-card", &value),
+        )
         .await;
     assert_eq!(in_header.status, StatusCode::FORBIDDEN);
     assert!(in_header.body.to_string().contains("headers.x-reference"));
@@ -185,7 +195,7 @@ async fn an_open_proxy_with_a_credential_lists_its_operations() {
 #[tokio::test]
 async fn a_replacement_without_restrictions_keeps_them() {
     let fixture = Fixture::start().await;
-    let allowed = json!({"methods": ["POST"], "expressions": ["body.number"]});
+    let allowed = json!({"methods": ["POST"], "expressions": {"body.number": "number"}});
     let proxy = fixture.create(json!({"allowed_requests": allowed})).await;
     let path = format!("/proxies/{}", proxy["id"].as_str().unwrap());
     let replaced = fixture.manager.put(&path, fixture.new_proxy()).await;
@@ -197,7 +207,7 @@ async fn a_replacement_without_restrictions_keeps_them() {
     let patch = json!({"allowed_requests": {"methods": ["GET"]}});
     let patched = fixture.manager.patch(&path, patch).await;
     assert_eq!(patched.status, StatusCode::NO_CONTENT, "{}", patched.body);
-    let merged = json!({"methods": ["GET"], "expressions": ["body.number"]});
+    let merged = json!({"methods": ["GET"], "expressions": {"body.number": "number"}});
     let patched = fixture.manager.get(&path).await.body;
     assert_eq!(patched["allowed_requests"], merged);
     let mut new = fixture.new_proxy();
@@ -208,4 +218,42 @@ async fn a_replacement_without_restrictions_keeps_them() {
         "{}",
         removed.body
     );
+}
+
+/// A transform parses the filled body: equal names, one of them a value, would be an error.
+#[tokio::test]
+async fn transforms_of_callers_without_reveal_append_to_json_only() {
+    let fixture = Fixture::start().await;
+    let append = json!({"type": "append_json", "options": {"value": "1", "location": "$.a"}});
+    let proxy = json!({"request_transforms": [append]});
+    let proxy = fixture.create(proxy).await;
+    let token = json!({"type": "token", "data": {"number": "4f0e-secret", "cvc": "123"}});
+    let token = fixture.caller.post("/tokens", token).await.id();
+    let uses = cloakroom_testkit::grants(&[cloakroom::access::Permission::TokenUse]);
+    let caller = fixture.vault.client(&fixture.tenant, uses).await;
+    let code = format!("{{{{ {token} | json: '$.cvc' }}}}");
+    for (media, body, expected) in [
+        (
+            "text/plain",
+            format!("{{\"123\": 1, \"{code}\": 2}}"),
+            StatusCode::BAD_REQUEST,
+        ),
+        (
+            "text/plain",
+            format!("{{\"124\": 1, \"{code}\": 2}}"),
+            StatusCode::BAD_REQUEST,
+        ),
+        (
+            "application/json",
+            json!({"code": code}).to_string(),
+            StatusCode::OK,
+        ),
+    ] {
+        let request = caller.request(Method::POST, "/proxy");
+        let request = request.header("bt-proxy-key", proxy["key"].as_str().unwrap());
+        let request = request.header("content-type", media).body(body.clone());
+        let response = caller.send(request).await;
+        assert_eq!(response.status, expected, "{body}: {}", response.body);
+    }
+    assert_eq!(fixture.destination.received().len(), 1);
 }
