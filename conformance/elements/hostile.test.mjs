@@ -280,3 +280,34 @@ attempt("attack", "a short text by deduplication of guesses, by id and by finger
     assert.ok(!held?.fingerprint || other.body.fingerprint !== held.fingerprint);
   });
 });
+
+attempt("proxy", "a path that leaves the proxy reaches no other operation", async () => {
+  await withCheckout(SPLIT, {}, async (page) => {
+    await payWith(page);
+    for (const path of ["../tokens", "a/../../tokens", "%2e%2e/tokens", "..\\tokens"]) {
+      const call = `() => bt.proxy.post({ path: ${JSON.stringify(path)}, body: { type: 'token', data: elements.code } })`;
+      const { value, error } = await attemptIn(page, call);
+      assert.match(error?.message ?? JSON.stringify(value), /leaves the proxy/, path);
+    }
+  });
+});
+
+attempt("tokenize", "what could be a token or a structure is neither", async () => {
+  await withCheckout(SPLIT, {}, async (page) => {
+    await payWith(page);
+    const { error } = await attemptIn(page, "() => bt.tokenize({ a: { encrypted: 1, data: { b: elements.number } } })");
+    assert.match(error.message, /must be text/);
+  });
+});
+
+attempt("tokens.create", "ids of the page, and metadata in responses, compare nothing", async () => {
+  await withCheckout(SPLIT, {}, async (page) => {
+    await payWith(page);
+    const create = (more) => attemptIn(page, `() => bt.tokens.create({ type: 'card', data: { number: elements.number }, ...${more} })`);
+    const chosen = await create("{ id: 'x{{ data.number | last4 }}' }");
+    assert.match(chosen.error.message, /chooses the id/);
+    const guessed = await create(`{ metadata: { guess: '${CARD.code}' } }`);
+    assert.equal(guessed.error, undefined);
+    assert.equal(guessed.value.metadata, undefined);
+  });
+});
